@@ -20,13 +20,13 @@ extern const char ksym_files[] WEAK;
 
 extern char text_start[], text_end[]; // linker.ld
 
-static bool is_code(u32 pc)
+static NOTRACE bool is_code(u32 pc)
 {
     return &ksym_count && pc >= (u32)text_start && pc < (u32)text_end;
 }
 
 // The number of symbols at or below pc.
-static u32 symbols_until(u32 pc)
+static NOTRACE u32 symbols_until(u32 pc)
 {
     u32 low = 0, high = ksym_count;
     while (low < high) {
@@ -47,6 +47,12 @@ const char *ksym_lookup(u32 pc, u32 *offset)
     if (offset)
         *offset = pc - ksym_addr[until - 1];
     return ksym_names + ksym_name[until - 1];
+}
+
+NOTRACE u32 ksym_start(u32 pc)
+{
+    u32 until = is_code(pc) ? symbols_until(pc) : 0;
+    return until ? ksym_addr[until - 1] : 0;
 }
 
 const char *ksym_at(u32 index, u32 *address)

@@ -38,6 +38,8 @@ const char *console_name(void);
 // Kernel symbols: the name of the function that contains `pc`, and the offset
 // into it; NULL if unknown. Any context.
 const char *ksym_lookup(u32 pc, u32 *offset);
+// The address of that symbol; 0 if unknown. Any context, NMI included.
+u32 ksym_start(u32 pc);
 // Symbol number `index` in order of address; NULL: the end.
 const char *ksym_at(u32 index, u32 *address);
 // The size in bytes of the function that contains `pc`: of assembler code up to

@@ -2,9 +2,13 @@
 // experiment: one function calls another, which is empty. Each is timed without
 // the trace, where only the sum of both is seen, and with it.
 //
-// The call instruction is the caller's; it is taken for a cycle. What the empty
+// Times are of a small and of a big number of calls. The difference is that of
+// the calls alone: what is done once, and the reading of the TSC, is in both.
+//
+// The call instruction is the caller's; it is timed by itself. What the empty
 // function takes without the trace is the rest of the difference between a loop
 // that calls it and an empty loop.
+#include "arch/call_trace.h"
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -12,49 +16,72 @@
 #include "kernel/profile/call_trace.h"
 #include "kernel/trace/calls.h"
 
-#define CALLS 128u
+#define SMALL 128u // calls
+#define BIG (2 * SMALL)
 #define TRIES 4u // the least counts
-#define CALL_CYCLES 1u
 
 static NOINLINE void callee(void)
 {
     barrier();
 }
 
-static NOINLINE void calling_loop(void)
+static NOINLINE void calling_loop(u32 n)
 {
-    for (u32 i = 0; i < CALLS; i++)
+    for (u32 i = 0; i < n; i++)
         callee();
 }
 
-static NOINLINE void empty_loop(void)
+static NOINLINE void empty_loop(u32 n)
 {
-    for (u32 i = 0; i < CALLS; i++)
+    for (u32 i = 0; i < n; i++)
         barrier();
 }
 
-static u32 time_of(void (*fn)(void))
+static NOINLINE void call_instructions(u32 n)
 {
-    u64 began = rdtsc();
-    fn();
-    return (u32)(rdtsc() - began);
+    for (u32 i = 0; i < n; i++)
+        call_trace_call_only();
 }
 
-static u32 least_time_of(void (*fn)(void))
+static NOINLINE void no_call_instructions(u32 n)
+{
+    for (u32 i = 0; i < n; i++)
+        call_trace_no_call();
+}
+
+// What is above `least`; a negative difference is an error of measurement.
+static u32 above(u32 n, u32 least)
+{
+    return n > least ? n - least : 0;
+}
+
+// --- without the trace ------------------------------------------------------
+
+static u32 least_time_of(void (*loop)(u32), u32 n)
 {
     u32 least = -1u;
     for (u32 i = 0; i < TRIES; i++) {
         u32 flags = irq_save();
-        least = MIN(least, time_of(fn));
+        u64 began = rdtsc();
+        loop(n);
+        least = MIN(least, (u32)(rdtsc() - began));
         irq_restore(flags);
     }
     return least;
 }
 
+// Of BIG - SMALL calls.
+static u32 time_of(void (*loop)(u32))
+{
+    return above(least_time_of(loop, BIG), least_time_of(loop, SMALL));
+}
+
 static u32 for_each_call(u32 cycles)
 {
-    return (cycles + CALLS / 2) / CALLS;
+    return (cycles + (BIG - SMALL) / 2) / (BIG - SMALL);
 }
+
+// --- with the trace ---------------------------------------------------------
 
 // Own time of the two functions in the records, of all their calls.
 struct own_times {
@@ -75,7 +102,24 @@ static struct own_times find_times(const struct calls_node *nodes, u32 count)
 
 #define RECORDS ((CALLS_ROOTS + 2) * CPU_MAX)
 
-static int traced_times(struct calls_node *nodes, struct own_times *least)
+static struct own_times least_traced(struct calls_node *nodes, u32 n)
+{
+    struct own_times least = { -1u, -1u };
+    for (u32 i = 0; i < TRIES; i++) {
+        struct calls_info info;
+        u32 flags = irq_save();
+        calling_loop(n);
+        irq_restore(flags);
+        calls_report(&info, nodes, RECORDS, true);
+        struct own_times t = find_times(nodes, info.records);
+        least.caller = MIN(least.caller, t.caller);
+        least.callee = MIN(least.callee, t.callee);
+    }
+    return least;
+}
+
+// Of BIG - SMALL calls.
+static int traced_times(struct calls_node *nodes, struct own_times *times)
 {
     u32 sites[2] = { (u32)callee, (u32)calling_loop };
     if (sites[0] > sites[1]) {
@@ -85,18 +129,11 @@ static int traced_times(struct calls_node *nodes, struct own_times *least)
     int err = calls_start(sites, 2);
     if (err)
         return err;
-    *least = (struct own_times){ -1u, -1u };
-    for (u32 i = 0; i < TRIES; i++) {
-        struct calls_info info;
-        u32 flags = irq_save();
-        calling_loop();
-        irq_restore(flags);
-        calls_report(&info, nodes, RECORDS, true);
-        struct own_times t = find_times(nodes, info.records);
-        least->caller = MIN(least->caller, t.caller);
-        least->callee = MIN(least->callee, t.callee);
-    }
+    struct own_times small = least_traced(nodes, SMALL);
+    struct own_times big = least_traced(nodes, BIG);
     calls_stop();
+    times->caller = above(big.caller, small.caller);
+    times->callee = above(big.callee, small.callee);
     return 0;
 }
 
@@ -119,23 +156,15 @@ static int trace_for_a_moment(struct own_times *times)
     return err;
 }
 
-// What is above `least`; a negative difference is an error of measurement.
-static u32 above(u32 n, u32 least)
-{
-    return n > least ? n - least : 0;
-}
-
 int call_trace_measure(u32 *caller, u32 *own)
 {
-    u32 loop = least_time_of(empty_loop);
-    u32 both = above(least_time_of(calling_loop), loop);
+    u32 loop = time_of(empty_loop), both = above(time_of(calling_loop), loop);
+    u32 call = above(time_of(call_instructions), time_of(no_call_instructions));
     struct own_times traced;
     int err = trace_for_a_moment(&traced);
     if (err)
         return err;
-    *caller =
-        above(for_each_call(traced.caller), for_each_call(loop) + CALL_CYCLES);
-    *own = above(for_each_call(traced.callee),
-                 above(for_each_call(both), CALL_CYCLES));
+    *caller = for_each_call(above(traced.caller, loop + call));
+    *own = for_each_call(above(traced.callee, above(both, call)));
     return 0;
 }

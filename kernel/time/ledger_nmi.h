@@ -33,19 +33,19 @@ _Static_assert(offsetof(struct thread_base, total) == 0,
 // switch: an account that was just closed may have fewer cycles and must not
 // become negative. Not if the ledgers were or are frozen: values reported then
 // must not decrease. In these cases the cycles stay with the interrupted
-// account. `freezes` was read before `began`.
+// account. `freezes` was read before `began`. Returns the cycles of the NMI.
 //
 // Ordering against ledger_freeze: either this sees that the ledgers are frozen,
 // or ledger_freeze sees `seq` odd and waits. Each writes before it reads what
 // the other has written, with a full barrier between.
-static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
+static ALWAYS_INLINE u32 ledger_nmi(u32 freezes, u32 began)
 {
     struct ledger *l = this_ledger();
     u32 spent = (u32)rdtsc() - began;
     l->nmi_cycles += spent;
     if (unlikely(seqcount_is_changing(&l->seq))) {
         counter_add(&l->nmi_unaccounted, spent);
-        return;
+        return spent;
     }
     seqcount_write_begin_full(&l->seq);
     if (likely(word_is(&ledger_freezes, freezes)))
@@ -53,4 +53,5 @@ static ALWAYS_INLINE void ledger_nmi(u32 freezes, u32 began)
     else
         counter_add(&l->nmi_unaccounted, spent);
     ledger_write_end(l);
+    return spent;
 }

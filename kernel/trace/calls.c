@@ -5,6 +5,7 @@
 // machine is stopped meanwhile.
 #include "kernel/trace/calls.h"
 #include "arch/cpu.h"
+#include "arch/nmi.h"
 #include "arch/text.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -106,6 +107,8 @@ int calls_alloc(const struct call_trace *what, u32 entries,
     WRITE_ONCE(call_trace.task, what->task);
     WRITE_ONCE(call_trace.depth, what->mode == CALLS_ARCS ? 0 : what->depth);
     branch_set(&call_tracing, true);
+    if (what->mode == CALLS_PATHS)
+        nmi_watch_stubs(true);
     if (enough)
         return 0;
     calls_free();
@@ -117,6 +120,8 @@ void calls_free(void)
     assert(!call_trace.running);
     WRITE_ONCE(call_trace.depth, 0);
     branch_set(&call_tracing, false);
+    if (call_trace.mode == CALLS_PATHS)
+        nmi_watch_stubs(false);
     call_stacks_free();
     for (u32 i = 0; i < cpu_count; i++)
         free_tables(&cpus[i].calls);

@@ -241,6 +241,27 @@ void call_trace_enter_user(void)
 
 // --- interrupts -------------------------------------------------------------
 
+static bool is_outside(u32 pc)
+{
+    const u32 *range = trace_outside;
+    while (range < trace_outside_end && pc - range[0] >= range[1] - range[0])
+        range += 2;
+    return range < trace_outside_end;
+}
+
+// The stub may be in the middle of adding to these sums. It adds to each half
+// in one instruction, the carry is in its flags, and so the order of both
+// additions does not matter.
+void call_trace_nmi(u32 pc, u32 spent)
+{
+    struct call_cpu *c = &this_cpu()->calls;
+    if (!call_trace.running || !has_nodes() || !is_outside(pc))
+        return;
+    c->top->node->own -= spent;
+    c->top->node->tracing += spent;
+    c->clock -= spent;
+}
+
 // An interrupt is no call by what it interrupts: it has a frame and a root of
 // its own. Handlers run with interrupts off, so there is one at a time.
 void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,

@@ -11,6 +11,7 @@
 // `late_mark`.
 #include "arch/cpu.h"
 #include "arch/mmu.h"
+#include "arch/text.h"
 #include "kernel/base/log.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/mm/heap.h"
@@ -247,25 +248,46 @@ void call_stacks_restart(u64 now)
 
 // --- reading stacks ---------------------------------------------------------
 
-static u32 find(const struct call_frame *f, u32 mark)
+// The innermost frame from `f` outwards with this mark, or NULL.
+static const struct call_frame *find(const struct call_frame *f, u32 mark)
 {
-    for (; f && f->mark != -1u; f--) {
-        if (f->mark == mark && !call_trace_is_exit(f->back))
-            return f->back;
-    }
-    return 0;
+    while (f && f->mark != -1u && f->mark != mark)
+        f--;
+    return f && f->mark == mark ? f : NULL;
+}
+
+// Tail calls: several frames have the same mark, and the outermost of them has
+// the real return address.
+static const struct call_frame *find_slot(u32 slot)
+{
+    const struct call_cpu *c = &this_cpu()->calls;
+    const struct call_stack *left = c->left;
+    const struct call_frame *f = find(c->top, slot - CALL_MARK);
+    if (!f && left) // in the middle of the switch
+        f = find(left->top, slot - CALL_MARK);
+    return f;
 }
 
 u32 call_trace_back(u32 slot)
 {
-    const struct call_cpu *c = &this_cpu()->calls;
-    const struct call_stack *left = c->left, *s = current_base()->traced;
-    u32 mark = slot - CALL_MARK, back = find(c->top, mark);
-    if (!back && left) // in the middle of the switch
-        back = find(left->top, mark);
-    if (!back && s && s->late_mark == mark)
-        back = s->late_back;
-    return back;
+    const struct call_stack *s = current_base()->traced;
+    const struct call_frame *f = find_slot(slot);
+    while (f && call_trace_is_exit(f->back))
+        f = find(f - 1, f->mark);
+    if (f)
+        return f->back;
+    return s && s->late_mark == slot - CALL_MARK ? s->late_back : 0;
+}
+
+u32 call_trace_function(u32 slot, u32 index)
+{
+    const struct call_frame *f = find_slot(slot);
+    for (; f && index; index--)
+        f = call_trace_is_exit(f->back) ? find(f - 1, f->mark) : NULL;
+    if (!f)
+        return 0;
+    return call_trace.mode == CALLS_EVENTS ? f->function
+                                           : f->node->function - TEXT_SITE;
 }
 
 // The caller has no frame: the innermost one is of the function that jumped to

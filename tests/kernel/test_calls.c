@@ -98,6 +98,43 @@ KERNEL_TEST(calls_too_deep_are_counted)
     call_trace_end();
 }
 
+static u32 landed_by[3];
+
+static __attribute__((noinline, used)) void lands(void) // has no site
+{
+    u32 slot = frame_pointer() + 4, flags = irq_save();
+    for (u32 i = 0; i < ARRAY_SIZE(landed_by); i++)
+        landed_by[i] = call_trace_function(slot, i);
+    irq_restore(flags);
+}
+
+// In assembler code: with sanitizers the compiler calls.
+static TRACED __attribute__((naked, used)) void jumps_once(void)
+{
+    __asm__("jmp lands");
+}
+
+static TRACED __attribute__((naked, used)) void jumps_twice(void)
+{
+    __asm__("jmp jumps_once");
+}
+
+// The functions that have left by a jump are found, for those who unwind.
+KERNEL_TEST(calls_by_jumps_are_known)
+{
+    u32 sites[] = { (u32)jumps_once, (u32)jumps_twice };
+    lands(); // not traced
+    expect(!landed_by[0]);
+    expect(!begin(CALLS_PATHS, list_of(sites, ARRAY_SIZE(sites)),
+                  ARRAY_SIZE(sites), 0));
+    jumps_once();
+    expect(landed_by[0] == (u32)jumps_once && !landed_by[1]);
+    jumps_twice();
+    expect(landed_by[0] == (u32)jumps_once);
+    expect(landed_by[1] == (u32)jumps_twice && !landed_by[2]);
+    call_trace_end();
+}
+
 // As if a thread was preempted at the beginning of a stub, and goes on when a
 // trace of another kind runs.
 void late_arc(void);
@@ -182,6 +219,8 @@ KERNEL_TEST(calls_have_arcs)
 static u32 in_stubs, nmis, unknown; // atomic
 static u8 seen[512];                // offsets in the stubs
 
+#define LONG_NMI 20000u // instructions
+
 // The chain of what was interrupted has the function and its caller.
 static void look(void *arg UNUSED, const struct trapframe *tf)
 {
@@ -199,6 +238,7 @@ static void look(void *arg UNUSED, const struct trapframe *tf)
         name = ksym_lookup(pcs[i] - 1, &offset);
         found = name && !strcmp(name, "calls_are_unwound_anywhere_loop");
     }
+    cpu_run_instructions(LONG_NMI);
     if (!found) {
         __atomic_add_fetch(&unknown, 1, __ATOMIC_RELAXED);
         log_printf("calls: at +%#x: %08x %08x %08x %08x\n", at, pcs[0],
@@ -223,6 +263,7 @@ KERNEL_TEST(calls_are_unwound_anywhere)
 {
     u32 count, places = 0;
     u32 *functions = own_functions(&count);
+    struct report r;
     struct timer *t = reserve_nmis();
     if (!t) {
         kfree(functions);
@@ -237,6 +278,12 @@ KERNEL_TEST(calls_are_unwound_anywhere)
     calls_are_unwound_anywhere_loop();
     preempt_enable();
     timer_release(t);
+    if (get(&r, false)) // NMIs in stubs are no part of a call
+        log_printf("calls: the longest of %llu took %llu cycles, long NMIs %u "
+                   "instructions\n",
+                   SUM_OF(&r, leaf, middle).calls,
+                   SUM_OF(&r, leaf, middle).longest, LONG_NMI);
+    put(&r);
     call_trace_end();
     for (u32 i = 0; i < sizeof(seen); i++)
         places += seen[i];

@@ -63,6 +63,28 @@ void child_go(struct child *c)
     (void)!write(c->go_fd, "", 1);
 }
 
+static int ended; // a pipe's end
+
+static void on_child(int signal)
+{
+    (void)signal;
+    int saved = errno;
+    (void)!write(ended, "", 1);
+    errno = saved;
+}
+
+int child_watch(void)
+{
+    struct sigaction child = { .sa_handler = on_child };
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+        fail(1, "pipe: %s", strerror(errno));
+    ended = ends[1];
+    sigaction(SIGCHLD, &child, NULL);
+    return ends[0];
+}
+
 bool child_has_ended(struct child *c)
 {
     if (!c->ended)

@@ -1,4 +1,4 @@
-// profile [OPTIONS] PROGRAM [ARGUMENTS]: shows where a program spends its time.
+// profile [stat|reconcile|diff] [OPTIONS] PROGRAM...: where the time is spent.
 //
 // Starts a program (or, with -t, attaches to a running task), samples it until
 // it ends, and prints how many samples were in each of its functions.
@@ -26,6 +26,7 @@ static const char usage_lines[] =
     "usage: profile [options] PROGRAM [ARGUMENTS...]\n"
     "       profile [options] -t TASK\n"
     "       profile stat [options] PROGRAM [ARGUMENTS...]    counts; --help\n"
+    "       profile reconcile [options] COMMAND...   with a trace; --help\n"
     "       profile --list\n"
     "       profile --repair FILE\n"
     "       profile diff BEFORE... vs AFTER...\n";
@@ -280,6 +281,8 @@ int main(int argc, char *argv[])
     settings.argv = argv;
     if (argc > 1 && strcmp(argv[1], "stat") == 0)
         return close_output(run_stat(argc - 1, argv + 1));
+    if (argc > 1 && strcmp(argv[1], "reconcile") == 0)
+        return close_output(run_reconcile(argc - 1, argv + 1));
     parse(&settings, argc, argv);
     if (settings.histogram_rows != 0)
         return close_output(run_histogram(&settings));

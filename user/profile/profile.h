@@ -46,6 +46,12 @@ int diff(int argc, char *argv[]);
 // profile with a message on failure.
 int run_stat(int argc, char *argv[]);
 
+// --- reconcile.c ------------------------------------------------------------
+
+// `profile reconcile`: argv begins with "reconcile". Returns the exit status.
+// Ends profile with a message on failure.
+int run_reconcile(int argc, char *argv[]);
+
 // --- waits.c ----------------------------------------------------------------
 
 #define WAITS_CHECK_MS 1000 // a check takes some 18,000 instructions

@@ -3,6 +3,7 @@
 
 #include "arch/nmi.h"
 
+#include "arch/call_trace.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
@@ -71,6 +72,28 @@ void nmi_send_others(void)
     }
 }
 
+// --- what an NMI does but rarely, besides calling the owner
+
+static u32 duties; // atomic: calls on other CPUs and traces that are going on
+
+static void add_duty(void)
+{
+    __atomic_add_fetch(&duties, 1, __ATOMIC_RELEASE);
+}
+
+static void end_duty(void)
+{
+    __atomic_sub_fetch(&duties, 1, __ATOMIC_RELEASE);
+}
+
+void nmi_watch_stubs(bool on)
+{
+    if (on)
+        add_duty();
+    else
+        end_duty();
+}
+
 // --- calls on other CPUs, by NMI
 
 static void (*call_fn)(const struct trapframe *tf); // set before `call_pending`
@@ -95,16 +118,8 @@ static void send_again(void)
     }
 }
 
-u32 nmi_call_others(void (*fn)(const struct trapframe *tf))
+static u32 call_others(u32 others)
 {
-    u32 others = 0;
-    for (u32 i = 0; i < cpu_count; i++) {
-        if (&cpus[i] != this_cpu() && READ_ONCE(cpus[i].online))
-            others |= 1u << i;
-    }
-    if (!others)
-        return 0;
-    call_fn = fn;
     __atomic_store_n(&call_pending, others, __ATOMIC_RELEASE);
     nmi_send_others();
     for (u32 i = 0; i < ASK_SPINS; i++) {
@@ -115,6 +130,22 @@ u32 nmi_call_others(void (*fn)(const struct trapframe *tf))
         cpu_relax();
     }
     return __atomic_exchange_n(&call_pending, 0, __ATOMIC_ACQ_REL);
+}
+
+u32 nmi_call_others(void (*fn)(const struct trapframe *tf))
+{
+    u32 others = 0;
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (&cpus[i] != this_cpu() && READ_ONCE(cpus[i].online))
+            others |= 1u << i;
+    }
+    if (!others)
+        return 0;
+    call_fn = fn;
+    add_duty();
+    others = call_others(others);
+    end_duty();
+    return others;
 }
 
 u32 nmi_unclaimed(u32 cpu)
@@ -148,18 +179,34 @@ static NOINLINE void unclaimed(void)
     WRITE_ONCE(a->deferred, true);
 }
 
-// Called from entry.S. The NMI may have interrupted any instruction: no locks,
-// and writes to this CPU's own data only.
-void trap_nmi(struct trapframe *tf)
+// The NMI may have interrupted any instruction: no locks, and writes to this
+// CPU's own data only.
+static ALWAYS_INLINE void handle(struct trapframe *tf, bool has_duties)
 {
     u32 freezes = READ_ONCE(ledger_freezes) & ~1u; // odd: never matches
     u32 began = (u32)rdtsc();
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);
     struct nmi_owner *owner = __atomic_load_n(&nmi_owner, __ATOMIC_ACQUIRE);
-    bool answered = unlikely(READ_ONCE(call_pending)) && answer(tf);
+    bool answered = has_duties && answer(tf);
     if (unlikely(!owner->fn(owner, tf)) && !answered)
         unclaimed();
-    ledger_nmi(freezes, began);
+    u32 spent = ledger_nmi(freezes, began);
+    if (has_duties && call_trace_is_stub(trap_pc(tf)))
+        call_trace_nmi(trap_pc(tf), spent);
     kcsan_nmi(false);
+}
+
+static NOINLINE void handle_with_duties(struct trapframe *tf)
+{
+    handle(tf, true);
+}
+
+// Called from entry.S.
+void trap_nmi(struct trapframe *tf)
+{
+    if (unlikely(READ_ONCE(duties)))
+        handle_with_duties(tf);
+    else
+        handle(tf, false);
 }

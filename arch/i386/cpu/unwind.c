@@ -20,6 +20,7 @@
 #include "arch/i386/mm/entry.h"
 #include "arch/i386/mm/peek.h"
 #include "arch/mmu.h"
+#include "arch/text.h"
 #include "arch/thread.h"
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
@@ -172,6 +173,19 @@ static bool leave_stub(struct walk *w, struct chain *c, u32 *slot, u32 *pc)
            read(w, *slot, pc);
 }
 
+// Functions that are left by a jump to another one (tail calls) are not on the
+// stack: adds those whose return address is at `slot`, which is an exit stub,
+// but for the function in which the chain is already.
+static bool add_jumped(struct chain *c, u32 slot)
+{
+    u32 here = ksym_start(c->pcs[c->n - 1] - (c->n > 1)), function;
+    for (u32 i = 0; (function = call_trace_function(slot, i)); i++) {
+        if (function != here && !add(c, function + TEXT_SITE))
+            return false;
+    }
+    return true;
+}
+
 // The return address `*pc` at `*slot` is an exit stub: finds the real one. Or
 // it is in a stub, which has called a function of kernel/trace.
 static NOINLINE bool see_through(struct walk *w, struct chain *c, u32 *slot,
@@ -179,7 +193,7 @@ static NOINLINE bool see_through(struct walk *w, struct chain *c, u32 *slot,
 {
     if (call_trace_is_exit(*pc)) {
         *pc = call_trace_back(*slot);
-        return *pc;
+        return *pc && add_jumped(c, *slot);
     }
     w->eip = *pc;
     w->esp = *slot + 4;

@@ -95,6 +95,7 @@ trace_path:
     PUSH %edi
     PUSHF_CLI
     rdtsc
+.Lpath_closed:
     movl %fs:CALLS_TOP, %esi // the caller's frame
     cmpl FRAME_MARK(%esi), %esp
     jae .Lnot_nested
@@ -124,6 +125,7 @@ trace_path:
     movl %fs:CALLS_CLOCK + 4, %eax
     movl %eax, FRAME_START + 4(%esi)
     rdtsc
+.Lpath_opened:
     SUB64 NODE_OWN(%ecx), NODE_OWN + 4(%ecx)
     ADD64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
     SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
@@ -136,6 +138,7 @@ trace_path:
     POP %eax
     ret
 
+.Lpath_rare:
     PUSHED_HERE 6
 // The innermost frame is at or below this one: either a function that was left
 // without a return, or one that jumped to this one (a tail call).
@@ -311,6 +314,7 @@ trace_exit:
     PUSH %edi
     PUSHF_CLI
     rdtsc
+.Lexit_closed:
     movl %fs:CALLS_TOP, %esi
     leal 24 - RETURN_ADDRESS(%esp), %ecx
     cmpl FRAME_MARK(%esi), %ecx
@@ -337,6 +341,7 @@ trace_exit:
     subl $FRAME_SIZE, %esi
     movl %esi, %fs:CALLS_TOP
     rdtsc
+.Lexit_opened:
     SUB64 NODE_OWN(%ecx), NODE_OWN + 4(%ecx)
     ADD64 NODE_TRACING(%ecx), NODE_TRACING + 4(%ecx)
     SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
@@ -349,6 +354,7 @@ trace_exit:
     POP %eax
     ret
 
+.Lexit_rare:
     PUSHED_HERE 6
 .Llongest:
     cmpl $0, NODE_LONGEST + 4(%edi)
@@ -467,5 +473,16 @@ trace_leave:
 
     .global trace_code_end
 trace_code_end:
+
+// Code of trace_path and trace_exit in which the account of a function is open:
+// pairs of the first address and the one behind it. Only pushes, pops and
+// additions to 64-bit sums are there.
+    .section .rodata.trace, "a"
+    .balign 4
+    .global trace_outside, trace_outside_end
+trace_outside:
+    .long trace_path, .Lpath_closed, .Lpath_opened, .Lpath_rare
+    .long trace_exit, .Lexit_closed, .Lexit_opened, .Lexit_rare
+trace_outside_end:
 
     .section .note.GNU-stack, "", @progbits

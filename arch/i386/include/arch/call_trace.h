@@ -90,6 +90,24 @@ UPCALL extern struct branch call_tracing;
 // The stubs' entry points, and the end of their code. Not functions to call.
 extern const char trace_arc[], trace_path[], trace_enter[];
 extern const char trace_exit[], trace_leave[], trace_code_end[];
+// Pairs of addresses: where the stubs have an account open (stubs.S).
+extern const u32 trace_outside[], trace_outside_end[];
+
+// Whether `pc` is in one of the stubs.
+static ALWAYS_INLINE bool call_trace_is_stub(u32 pc)
+{
+    return pc - (u32)trace_arc < (u32)(trace_code_end - trace_arc);
+}
+
+// What a call instruction takes is the difference between these two.
+static ALWAYS_INLINE void call_trace_call_only(void)
+{
+    __asm__ volatile("call 1f\n1:\taddl $4, %%esp" ::: "memory", "cc");
+}
+static ALWAYS_INLINE void call_trace_no_call(void)
+{
+    __asm__ volatile("addl $0, %%esp" ::: "memory", "cc");
+}
 
 // Whether a return address is one that the stubs have put in place.
 static ALWAYS_INLINE bool call_trace_is_exit(u32 back)
@@ -124,11 +142,21 @@ UPCALL void call_trace_enter_user(void);
 UPCALL void call_trace_irq_begin(const struct trapframe *tf, u64 now);
 UPCALL void call_trace_irq_end(const struct trapframe *tf, u64 now);
 
+// An NMI that interrupted a stub, at `pc`, has taken `spent` cycles. They are
+// the tracing's, also where the stub has a function's account open. (An NMI
+// elsewhere is the time of what it interrupted.) At the end of the NMI.
+UPCALL void call_trace_nmi(u32 pc, u32 spent);
+
 // --- reading stacks ---------------------------------------------------------
 
 // The real return address of the function whose return address, at `slot` of a
 // stack in use on this CPU, is a stub's. 0: not known. Any context; no locks.
 UPCALL u32 call_trace_back(u32 slot);
-// The same for __builtin_return_address(0) of a function that has no patchable
-// entry, in that function: not trace_exit if a traced function jumped to it.
+// The entry addresses of the functions whose return address is there, innermost
+// first: of several (`index` 1, 2...), all but one have left by a jump to the
+// next (tail calls). 0: no more, or not known. As call_trace_back.
+UPCALL u32 call_trace_function(u32 slot, u32 index);
+// As call_trace_back, for __builtin_return_address(0) of a function that has no
+// patchable entry, in that function: not trace_exit if a traced function jumped
+// to it.
 UPCALL u32 call_trace_caller(u32 back);

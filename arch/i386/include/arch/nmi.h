@@ -28,5 +28,9 @@ void nmi_send_others(void);
 // any context but NMI.
 u32 nmi_call_others(void (*fn)(const struct trapframe *tf));
 
+// While on, NMIs in the stubs of call tracing are accounted
+// (arch/call_trace.h: call_trace_nmi). Counts its users. Any context but NMI.
+void nmi_watch_stubs(bool on);
+
 // Number of unclaimed NMIs on a CPU.
 u32 nmi_unclaimed(u32 cpu);
