@@ -17,7 +17,7 @@ SCRIPTS = {
     "chosen": "trace record -e sched,syscall/enter -o /tmp/c true; trace summary /tmp/c; trace report -c 1 /tmp/c; rm /tmp/c",
     "lost": "trace record -b 8 -o /tmp/l dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/l; rm /tmp/l",
     "status": "trace record -o /tmp/s sh -c 'exit 7'; echo $?; rm /tmp/s",
-    "stopped": "trace record -o /tmp/p sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; echo goes on'; trace report /tmp/p | grep -c task/exit; rm /tmp/p",
+    "stopped": "trace record -o /tmp/p sh -c '(sleep 0.1; kill -CONT $$) & kill -STOP $$; echo goes on'; trace report /tmp/p | grep task/exit | grep -cv timeout:; rm /tmp/p",
     "cut": "trace record -o /tmp/w sh -c 'sleep 0.01'; head -c 3000 /tmp/w > /tmp/cut; trace summary /tmp/cut; rm /tmp/w /tmp/cut",
     "full": f"trace record -o /dev/full true; echo $?; {POINTS}",
     "killed": f"""
