@@ -180,7 +180,7 @@ static const char *point_why_not(const struct sample_source *s UNUSED)
 }
 
 #define LISTENER(n)                                                \
-    static KEEPS_FRAME void at_point_##n(const void *record)         \
+    static KEEPS_FRAME void at_point_##n(const void *record)       \
     {                                                              \
         passed(&instances[n], record, __builtin_frame_address(0)); \
     }
@@ -204,7 +204,7 @@ LISTENER(7)
                     .why_not = point_why_not,      \
                     .start = point_start,          \
                     .stop = point_stop },          \
-        .listener = { .fn = at_point_##n },          \
+        .listener = { .fn = at_point_##n },        \
     }
 #define INSTANCE_BEFORE(n, m) INSTANCE(n, &instances[m].source)
 

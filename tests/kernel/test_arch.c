@@ -237,6 +237,7 @@ KERNEL_TEST(arch_unwind_where_a_stack_is_aligned)
     stack.tf.ebp = (u32)stack.outer;
     u32 pcs[8];
     bool cut;
-    expect(unwind_kernel(&stack.tf, (u32)&stack.tf.esp, pcs, 8, &cut) == 3 && !cut);
+    expect(unwind_kernel(&stack.tf, (u32)&stack.tf.esp, pcs, 8, &cut) == 3 &&
+           !cut);
     expect(pcs[0] == at && pcs[1] == stack.back && pcs[2] == stack.outer[1]);
 }
