@@ -55,11 +55,11 @@ struct mapping {
 
 static inline void *phys_to_virt(paddr_t p)
 {
-    return (void *)((u32)p + KERNEL_BASE);
+    return (void *)((size_t)p + KERNEL_BASE);
 }
 static inline paddr_t virt_to_phys(const void *v)
 {
-    return (u32)v - KERNEL_BASE;
+    return (size_t)v - KERNEL_BASE;
 }
 
 // Creates an empty user half and shares the kernel half. 0 or -ENOMEM.
