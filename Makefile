@@ -322,6 +322,16 @@ uncalled:
 	@$(MAKE) --no-print-directory UNCALLED=1 uncalled
 endif
 
+# The framebuffer's font.
+FONT := $(B)/font/glyphs
+$(FONT): tools/build/font | $(DEPS)/run
+	$(call say,FETCH $@,Debian)
+	@mkdir -p $(@D)
+	$Qtools/build/font $@
+
+$(K)/arch/i386/dev/font.S.o: $(FONT)
+$(K)/arch/i386/dev/font.S.o: private KFLAGS += -DFONT='"$(FONT)"'
+
 # --- foreign programs, built once ---------------------------------------------
 
 MUSL := $(B)/musl/lib/libc.a
@@ -727,7 +737,7 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/debian $(B)/suites $(B)/npm $(DEPS),$(wildcard $(B)/*))
+		$(B)/sqlite $(B)/debian $(B)/font $(B)/suites $(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)

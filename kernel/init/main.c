@@ -126,6 +126,15 @@ static void run_first_program(void *arg)
         boot_lacks_memory("the first task");
 }
 
+static void show_boot_problems(void)
+{
+    for (u32 i = 0; i < MIN(boot_info.problem_count, BOOT_PROBLEMS_MAX); i++)
+        log_printf("warning: boot loader: %s\n", boot_info.problems[i]);
+    if (boot_info.problem_count > BOOT_PROBLEMS_MAX)
+        log_printf("warning: boot loader: %u more problems\n",
+                   boot_info.problem_count - BOOT_PROBLEMS_MAX);
+}
+
 void kernel_main(void)
 {
     arch_init_early();
@@ -136,6 +145,7 @@ void kernel_main(void)
     console_init();
     log_printf("%s version %s %s, booted by %s\n", KERNEL_NAME, kernel_release,
                kernel_version, boot_info.loader);
+    show_boot_problems();
     delay_start();
     fail_alloc_start();
     fault_start();

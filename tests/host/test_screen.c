@@ -8,11 +8,15 @@
 
 // --- screen
 
+#define SCREEN_ROWS 25u
+#define SCREEN_COLS 80u
+
 static struct screen screen;
+static u16 cells[SCREEN_ROWS * SCREEN_COLS];
 
 static void fresh(const char *text)
 {
-    screen_init(&screen);
+    screen_init(&screen, cells, SCREEN_ROWS, SCREEN_COLS);
     screen_write(&screen, text, strlen(text));
 }
 
@@ -170,7 +174,7 @@ static void owners_see_every_change(void **state UNUSED)
         "\xff",   "\033]", "\a",    "\033[25;80H",
     };
     static u16 copy[SCREEN_ROWS][SCREEN_COLS];
-    screen_init(&screen);
+    screen_init(&screen, cells, SCREEN_ROWS, SCREEN_COLS);
     for (int i = 0; i < 200000; i++) {
         const char *p = pieces[random_below(ARRAY_SIZE(pieces))];
         screen_write(&screen, p, strlen(p));
@@ -179,12 +183,13 @@ static void owners_see_every_change(void **state UNUSED)
         u32 up = MIN(screen.scrolled, SCREEN_ROWS);
         memmove(copy, copy[up], (SCREEN_ROWS - up) * sizeof(copy[0]));
         for (u32 y = 0; y < SCREEN_ROWS; y++) {
-            if (screen.dirty >> y & 1)
+            if (screen.dirty[y])
                 memcpy(copy[y], screen_row(&screen, y), sizeof(copy[y]));
             assert_memory_equal(copy[y], screen_row(&screen, y),
                                 sizeof(copy[y]));
         }
-        screen.dirty = screen.scrolled = 0;
+        memset(screen.dirty, 0, sizeof(screen.dirty));
+        screen.scrolled = 0;
         assert_true(screen.x < SCREEN_COLS && screen.y < SCREEN_ROWS);
         assert_true(screen.top <= screen.bottom);
     }

@@ -66,7 +66,8 @@ def test_without_sudo(machine):
     done = machine.run("tools/deps", "iso")
     assert (done.returncode, done.stderr) == (
         1, "tools/deps: there is no sudo: run 'tools/deps iso' as root; it "
-        "installs: grub-common grub-pc-bin xorriso mtools\n")
+        "installs: grub-common grub-pc-bin grub-efi-amd64-bin grub-efi-ia32-bin "
+        "xorriso mtools\n")
     assert machine.calls("apt-get") == []
 
 
@@ -90,8 +91,9 @@ def test_goals_include_each_other(machine):
     assert goal("run") == run
     tool = goal("tool")
     assert tool - run == {"gcc", "libc6-dev"}
-    assert goal("iso") - tool == {"grub-common", "grub-pc-bin", "xorriso",
-                                  "mtools"}
+    assert goal("iso") - tool == {
+        "grub-common", "grub-pc-bin", "grub-efi-amd64-bin", "grub-efi-ia32-bin",
+        "xorriso", "mtools"}
     assert goal("flame") - tool == {"npm"}
     assert goal("iso") < goal("check") and "cppcheck" in goal("check")
     assert goal("iso") | goal("flame") < goal("test")
@@ -155,7 +157,8 @@ def test_without_apt(machine):
 
 
 @pytest.mark.parametrize("distribution, names, absent", [
-    ("fedora", "glibc-devel qemu-system-x86-core grub2-tools-extra", "libc6"),
+    ("fedora", "glibc-devel qemu-system-x86-core grub2-tools-extra "
+     "grub2-efi-ia32-modules", "libc6"),
     ("arch", "glibc python qemu-system-x86 libisoburn", "grub-pc-bin"),
     ("opensuse", "glibc-devel qemu-x86 grub2-i386-pc", "grub-common")])
 def test_names_elsewhere(machine, distribution, names, absent):

@@ -95,11 +95,6 @@ static const struct rsdp *find_rsdp(void)
     const struct rsdp *r = (const void *)boot_info.rsdp_data;
     if (boot_info.rsdp_copied && is_rsdp(r))
         return r;
-    if (boot_info.rsdp) {
-        r = firmware_map(boot_info.rsdp, sizeof(*r));
-        if (r && is_rsdp(r))
-            return r;
-    }
     const u16 *segment = firmware_map(BDA_EBDA_SEGMENT, sizeof(*segment));
     paddr_t ebda = segment ? (paddr_t)*segment << 4 : 0;
     if (ebda >= 0x80000 && ebda < 0xa0000)

@@ -42,11 +42,23 @@ mb2_header:
     .long -(MB2_HEADER_MAGIC + (mb2_header_end - mb2_header))
     // Information request, optional: loaders without one of these boot us, too.
     .balign 8
-1:  .short 1, 1
+1:  .short MB2_HEADER_REQUEST, MB2_HEADER_OPTIONAL
     .long 2f - 1b
     .long MB2_TAG_CMDLINE, MB2_TAG_LOADER, MB2_TAG_MODULE, MB2_TAG_MEMORY
-    .long MB2_TAG_MMAP, MB2_TAG_RSDP_OLD, MB2_TAG_RSDP_NEW
+    .long MB2_TAG_MMAP, MB2_TAG_FRAMEBUFFER, MB2_TAG_RSDP_OLD
+    .long MB2_TAG_RSDP_NEW
 2:  .balign 8
+    .short MB2_HEADER_CONSOLE, MB2_HEADER_OPTIONAL
+    .long 12, MB2_CONSOLE_TEXT
+    // Any framebuffer: UEFI has no text mode.
+    .balign 8
+    .short MB2_HEADER_FRAMEBUFFER, MB2_HEADER_OPTIONAL
+    .long 20, 0, 0, 0
+    .balign 8
+    .short MB2_HEADER_MODULE_ALIGN, MB2_HEADER_OPTIONAL
+    .long 8
+    // No EFI tags: UEFI loaders end the boot services and enter boot_entry as BIOS
+    // loaders do. No address tags: the file is an ELF file.
     .short 0, 0
     .long 8
 mb2_header_end:

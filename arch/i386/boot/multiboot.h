@@ -9,12 +9,21 @@
 #define MB2_HEADER_MAGIC 0xe85250d6
 #define MB2_BOOT_MAGIC 0x36d76289
 
+// Tags of the header (Multiboot 2.0, 3.1.3 to 3.1.12).
+#define MB2_HEADER_REQUEST 1
+#define MB2_HEADER_CONSOLE 4
+#define MB2_HEADER_FRAMEBUFFER 5
+#define MB2_HEADER_MODULE_ALIGN 6
+#define MB2_HEADER_OPTIONAL 1
+#define MB2_CONSOLE_TEXT 2
+
 #define MB2_TAG_END 0
 #define MB2_TAG_CMDLINE 1
 #define MB2_TAG_LOADER 2
 #define MB2_TAG_MODULE 3
 #define MB2_TAG_MEMORY 4
 #define MB2_TAG_MMAP 6
+#define MB2_TAG_FRAMEBUFFER 8
 #define MB2_TAG_RSDP_OLD 14
 #define MB2_TAG_RSDP_NEW 15
 
@@ -92,6 +101,18 @@ struct mb2_mmap {
     u32 entry_size, entry_version;
     u8 entries[];
 };
+
+struct mb2_framebuffer {
+    struct mb2_tag tag;
+    u64 base;
+    u32 pitch, width, height;
+    u8 bits, kind;
+    u16 reserved;
+    u8 red_shift, red_bits, green_shift, green_bits, blue_shift, blue_bits;
+} PACKED;
+_Static_assert(sizeof(struct mb2_framebuffer) == 38, "Multiboot 2.0, 3.6.12");
+#define MB2_FRAMEBUFFER_RGB 1
+#define MB2_FRAMEBUFFER_TEXT 2
 
 struct mb2_rsdp {
     struct mb2_tag tag;

@@ -64,6 +64,7 @@ void features_detect(void)
     f->mca = id.edx >> 14 & 1;
     f->apic = id.edx >> 9 & 1;
     f->pge = id.edx >> 13 & 1;
+    f->pat = id.edx >> 16 & 1;
     f->fxsr = id.edx >> 24 & 1;
     f->sse = id.edx >> 25 & 1;
     f->x2apic = id.ecx >> 21 & 1;

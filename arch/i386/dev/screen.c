@@ -1,5 +1,6 @@
 // Parser of the screen's control sequences; see screen.h.
 #include "arch/i386/dev/screen_cells.h"
+#include "lib/assert.h"
 #include "lib/string.h"
 
 #define PARAMETER_MAX 9999u
@@ -98,27 +99,26 @@ static void erase_in_display(struct screen *s)
 {
     u32 kind = parameter(s, 0, 0);
     if (kind == 0) {
-        cells_erase(s, s->y, s->x, SCREEN_COLS);
-        cells_erase_rows(s, s->y + 1, SCREEN_ROWS);
+        cells_erase(s, s->y, s->x, s->cols);
+        cells_erase_rows(s, s->y + 1, s->rows);
     } else if (kind == 1) {
         cells_erase_rows(s, 0, s->y);
         cells_erase(s, s->y, 0, s->x + 1);
     } else {
-        cells_erase_rows(s, 0, SCREEN_ROWS);
+        cells_erase_rows(s, 0, s->rows);
     }
 }
 
 static void erase_in_line(struct screen *s)
 {
     u32 kind = parameter(s, 0, 0);
-    cells_erase(s, s->y, kind == 0 ? s->x : 0,
-                kind == 1 ? s->x + 1 : SCREEN_COLS);
+    cells_erase(s, s->y, kind == 0 ? s->x : 0, kind == 1 ? s->x + 1 : s->cols);
 }
 
 static void set_region(struct screen *s)
 {
-    u32 top = parameter(s, 0, 1), bottom = parameter(s, 1, SCREEN_ROWS);
-    bottom = MIN(bottom, SCREEN_ROWS);
+    u32 top = parameter(s, 0, 1), bottom = parameter(s, 1, s->rows);
+    bottom = MIN(bottom, s->rows);
     if (top >= bottom)
         return;
     s->top = top - 1;
@@ -221,7 +221,7 @@ static void edit_by_sequence(struct screen *s, char final, u32 n)
         cells_scroll_down(s, s->top, s->bottom, n);
         break;
     case 'X':
-        cells_erase(s, s->y, s->x, MIN(s->x + n, SCREEN_COLS));
+        cells_erase(s, s->y, s->x, MIN(s->x + n, s->cols));
         break;
     case 'm':
         set_renditions(s);
@@ -266,9 +266,9 @@ static void reset(struct screen *s)
 {
     plain(s);
     s->top = 0;
-    s->bottom = LAST_ROW;
+    s->bottom = s->rows - 1;
     s->no_wrap = s->hidden_cursor = false;
-    cells_erase_rows(s, 0, SCREEN_ROWS);
+    cells_erase_rows(s, 0, s->rows);
     cursor_move_to(s, 0, 0);
     cursor_save(s);
 }
@@ -384,10 +384,14 @@ void screen_write(struct screen *s, const char *text, size_t n)
         character(s, (u8)text[i]);
 }
 
-void screen_init(struct screen *s)
+void screen_init(struct screen *s, u16 *cells, u32 rows, u32 cols)
 {
+    assert(rows && rows <= SCREEN_ROWS_MAX && cols);
     memset(s, 0, sizeof(*s));
-    for (u32 y = 0; y < SCREEN_ROWS; y++)
+    s->cells = cells;
+    s->rows = rows;
+    s->cols = cols;
+    for (u32 y = 0; y < rows; y++)
         s->line[y] = (u8)y;
     reset(s);
 }

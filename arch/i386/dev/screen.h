@@ -7,19 +7,18 @@
 
 #include "lib/types.h"
 
-#define SCREEN_ROWS 25u
-#define SCREEN_COLS 80u
+#define SCREEN_ROWS_MAX 128u
 #define SCREEN_PARAMETERS 8
-_Static_assert(SCREEN_ROWS <= 32, "screen.dirty has a bit for each row");
 
 // A cell is the VGA's: character | attribute << 8.
 struct screen {
-    u16 cells[SCREEN_ROWS][SCREEN_COLS];
-    u8 line[SCREEN_ROWS]; // each row's index in `cells`
+    u32 rows, cols;
+    u16 *cells;
+    u8 line[SCREEN_ROWS_MAX]; // each row's index in `cells`
 
-    // Read by the owner, which resets them to 0 once the rows are drawn:
-    u32 dirty;    // changed rows, as bits; to be applied after scrolling
-    u32 scrolled; // rows by which the whole screen has moved up
+    // Read by the owner, which resets them once the rows are drawn:
+    bool dirty[SCREEN_ROWS_MAX]; // changed rows; to be applied after scrolling
+    u32 scrolled;                // rows by which the whole screen has moved up
 
     u32 x, y;
     u32 top, bottom;   // of the scroll region, both inclusive
@@ -39,9 +38,10 @@ struct screen {
     char prefix; // '?' and similar; ' ' if not understood
 };
 
-void screen_init(struct screen *s);
+// Takes rows * cols cells; 1 <= rows <= SCREEN_ROWS_MAX, 1 <= cols.
+void screen_init(struct screen *s, u16 *cells, u32 rows, u32 cols);
 void screen_write(struct screen *s, const char *text, size_t n);
 static inline const u16 *screen_row(const struct screen *s, u32 y)
 {
-    return s->cells[s->line[y]];
+    return s->cells + s->line[y] * s->cols;
 }

@@ -18,7 +18,7 @@ static u16 cell(const struct screen *s, u8 c)
 
 static u16 *row(struct screen *s, u32 y)
 {
-    return s->cells[s->line[y]];
+    return s->cells + s->line[y] * s->cols;
 }
 
 void cells_erase(struct screen *s, u32 y, u32 from, u32 to)
@@ -26,18 +26,18 @@ void cells_erase(struct screen *s, u32 y, u32 from, u32 to)
     u16 blank = (u16)(' ' | WHITE << 8 | s->background << 12);
     for (u32 x = from; x < to; x++)
         row(s, y)[x] = blank;
-    s->dirty |= 1u << y;
+    s->dirty[y] = true;
 }
 
 void cells_erase_rows(struct screen *s, u32 from, u32 to)
 {
     for (u32 y = from; y < to; y++)
-        cells_erase(s, y, 0, SCREEN_COLS);
+        cells_erase(s, y, 0, s->cols);
 }
 
-static u32 row_bits(u32 first, u32 last)
+static void mark_rows(struct screen *s, u32 first, u32 last)
 {
-    return (2u << last) - (1u << first);
+    memset(s->dirty + first, true, last - first + 1);
 }
 
 // Rotates `line` instead of copying rows.
@@ -49,11 +49,11 @@ void cells_scroll_up(struct screen *s, u32 top, u32 bottom, u32 n)
         memmove(&s->line[top], &s->line[top + 1], bottom - top);
         s->line[bottom] = first;
     }
-    if (top == 0 && bottom == LAST_ROW) {
+    if (top == 0 && bottom == s->rows - 1) {
         s->scrolled += n;
-        s->dirty >>= n;
+        memmove(s->dirty, s->dirty + n, s->rows - n);
     } else {
-        s->dirty |= row_bits(top, bottom);
+        mark_rows(s, top, bottom);
     }
     cells_erase_rows(s, bottom + 1 - n, bottom + 1);
 }
@@ -66,32 +66,32 @@ void cells_scroll_down(struct screen *s, u32 top, u32 bottom, u32 n)
         memmove(&s->line[top + 1], &s->line[top], bottom - top);
         s->line[top] = last;
     }
-    s->dirty |= row_bits(top, bottom);
+    mark_rows(s, top, bottom);
     cells_erase_rows(s, top, top + n);
 }
 
 void cells_insert(struct screen *s, u32 n)
 {
-    n = MIN(n, SCREEN_COLS - s->x);
+    n = MIN(n, s->cols - s->x);
     u16 *at = row(s, s->y) + s->x;
-    memmove(at + n, at, (SCREEN_COLS - s->x - n) * sizeof(*at));
+    memmove(at + n, at, (s->cols - s->x - n) * sizeof(*at));
     cells_erase(s, s->y, s->x, s->x + n);
 }
 
 void cells_delete(struct screen *s, u32 n)
 {
-    n = MIN(n, SCREEN_COLS - s->x);
+    n = MIN(n, s->cols - s->x);
     u16 *at = row(s, s->y) + s->x;
-    memmove(at, at + n, (SCREEN_COLS - s->x - n) * sizeof(*at));
-    cells_erase(s, s->y, SCREEN_COLS - n, SCREEN_COLS);
+    memmove(at, at + n, (s->cols - s->x - n) * sizeof(*at));
+    cells_erase(s, s->y, s->cols - n, s->cols);
 }
 
 // --- the cursor
 
 void cursor_move_to(struct screen *s, u32 x, u32 y)
 {
-    s->x = MIN(x, LAST_COLUMN);
-    s->y = MIN(y, LAST_ROW);
+    s->x = MIN(x, s->cols - 1);
+    s->y = MIN(y, s->rows - 1);
     s->wrap_pending = false;
 }
 
@@ -149,8 +149,8 @@ void cells_put(struct screen *s, u8 c)
         cursor_line_feed(s);
     }
     row(s, s->y)[s->x] = cell(s, c);
-    s->dirty |= 1u << s->y;
-    if (s->x < LAST_COLUMN)
+    s->dirty[s->y] = true;
+    if (s->x < s->cols - 1)
         s->x++;
     else
         s->wrap_pending = !s->no_wrap;

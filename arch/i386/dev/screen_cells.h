@@ -6,8 +6,6 @@
 
 #include "arch/i386/dev/screen.h"
 
-#define LAST_ROW (SCREEN_ROWS - 1)
-#define LAST_COLUMN (SCREEN_COLS - 1)
 #define TAB_WIDTH 8u
 #define WHITE 7
 #define BLACK 0

@@ -11,7 +11,8 @@
 #define ENTRY_PRESENT 0x001u
 #define ENTRY_WRITE 0x002u
 #define ENTRY_USER 0x004u
-#define ENTRY_UNCACHED 0x018u // PCD | PWT
+#define ENTRY_COMBINING 0x008u // PWT alone: index 1 of the PAT (cpu/init.c)
+#define ENTRY_UNCACHED 0x018u  // PCD | PWT
 #define ENTRY_ACCESSED 0x020u
 #define ENTRY_DIRTY 0x040u
 #define ENTRY_LARGE 0x080u // in a directory
@@ -103,7 +104,8 @@ static ALWAYS_INLINE void entry_forbid_write(void *entry)
 // The bits of `prot` are shifted into the entry's positions, without branches.
 _Static_assert(PROT_W == ENTRY_WRITE && PROT_USER >> 1 == ENTRY_USER &&
                    PROT_GLOBAL << 3 == ENTRY_GLOBAL &&
-                   PROT_UNCACHED * 3 >> 1 == ENTRY_UNCACHED,
+                   PROT_UNCACHED * 3 >> 1 == ENTRY_UNCACHED &&
+                   PROT_COMBINING >> 3 == ENTRY_COMBINING,
                "entry_make shifts");
 static ALWAYS_INLINE u64 entry_make(paddr_t frame, u32 prot)
 {
@@ -111,6 +113,7 @@ static ALWAYS_INLINE u64 entry_make(paddr_t frame, u32 prot)
     low |= prot & PROT_W;
     low |= (prot & PROT_USER) >> 1;
     low |= (prot & PROT_UNCACHED) * 3 >> 1;
+    low |= (prot & PROT_COMBINING) >> 3;
     low |= (prot & PROT_GLOBAL) << 3;
     u64 e = (frame & ENTRY_FRAME) | low;
     return mmu_nx && !(prot & PROT_X) ? e | ENTRY_NX : e;

@@ -12,6 +12,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
+#include "arch/i386/dev/display.h"
 #include "arch/i386/mm/entry.h"
 #include "kernel/base/log.h"
 #include "kernel/debug/kasan.h"
@@ -160,12 +161,14 @@ void arch_init_memory(void)
     kernel_pagetable.root = mmu_pae ? (void *)pointers : directory;
     kernel_pagetable.paddr = virt_to_phys(kernel_pagetable.root);
     this_cpu()->arch->double_fault_tss.cr3 = (u32)kernel_pagetable.paddr;
+    framebuffer_map();
     pagetable_load(&kernel_pagetable);
+    framebuffer_move();
     tlb_flush_all();
     kasan_start(direct_map_size);
 }
 
-void *map_device(paddr_t base, size_t size)
+static void *map_region(paddr_t base, size_t size, u32 prot)
 {
     u32 offset = (u32)base & ~PAGE_MASK;
     if (!size || size > DEVICE_END - DEVICE_BASE)
@@ -181,10 +184,20 @@ void *map_device(paddr_t base, size_t size)
         return NULL;
     for (u32 done = 0; done < length; done += PAGE_SIZE) {
         int err = pagetable_map(&kernel_pagetable, va + done,
-                                base - offset + done, RW | PROT_UNCACHED);
+                                base - offset + done, prot);
         assert(!err); // the table exists
     }
     return (void *)(va + offset);
+}
+
+void *map_device(paddr_t base, size_t size)
+{
+    return map_region(base, size, RW | PROT_UNCACHED);
+}
+
+void *map_video(paddr_t base, size_t size)
+{
+    return map_region(base, size, RW | PROT_COMBINING);
 }
 
 // The sampler's windows follow those of window_map.

@@ -1,12 +1,12 @@
 // arch/i386/boot/boot_parse.c: an input is a byte that selects the Multiboot
 // version, then the low memory from address 8 on, which contains the loader's
 // structure. Memory ends with the input.
-// link: arch/i386/boot/memory_map.c
+// link: arch/i386/boot/memory_map.c arch/i386/boot/boot_fill.c
+// link: arch/i386/boot/mb2_parse.c
 #include "host.h"
 
 #include <string.h>
 
-#include "arch/i386/boot/memory_map.h"
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/mm/memory.h"
@@ -31,6 +31,12 @@ void cpu_init_boot(void)
 
 void memory_init_boot(void)
 {
+}
+
+void *early_map(u64 paddr, u64 size, u32 bits UNUSED)
+{
+    return paddr < memory_bytes && size <= memory_bytes - paddr ? memory + paddr
+                                                                : NULL;
 }
 
 NORETURN void kernel_main(void)
@@ -63,6 +69,29 @@ static void check_texts(void)
     }
 }
 
+static void check_framebuffer(void)
+{
+    const struct boot_framebuffer *f = &boot_info.framebuffer;
+    u32 bytes = DIV_ROUND_UP(f->bits, 8u);
+    if (!f->width)
+        return;
+    REQUIRE(f->base && f->height && bytes >= 2 && bytes <= 4);
+    REQUIRE(f->pitch >= f->width * bytes);
+    REQUIRE(f->base + (u64)f->pitch * f->height > f->base);
+    const struct boot_colour colours[] = { f->red, f->green, f->blue };
+    for (u32 i = 0; i < ARRAY_SIZE(colours); i++)
+        REQUIRE(colours[i].bits && colours[i].bits <= 8 &&
+                colours[i].shift + colours[i].bits <= 8 * bytes);
+}
+
+static void check_problems(void)
+{
+    for (u32 i = 0; i < MIN(boot_info.problem_count, BOOT_PROBLEMS_MAX); i++)
+        REQUIRE(boot_info.problems[i][0] &&
+                strlen(boot_info.problems[i]) <
+                    sizeof(boot_info.problems[i]) - 1);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
     struct input in = { data, size };
@@ -71,11 +100,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     memory = calloc(1, memory_bytes);
     REQUIRE(memory);
     memcpy(memory + INFO_AT, in.at, in.left);
-    memset(&boot_info, 0, sizeof(boot_info));
-    memset(&memory_map, 0, sizeof(memory_map));
     boot_parse(magic, INFO_AT);
     check_regions();
     check_texts();
+    check_framebuffer();
+    check_problems();
     free(memory);
     return 0;
 }

@@ -17,15 +17,29 @@ struct boot_module {
     u32 size;
     char name[64];
 };
+// A linear framebuffer, as the loader has set it up. `pitch` is the distance of
+// rows in bytes, `bits` a pixel's size: 15, 16, 24 or 32.
+struct boot_colour {
+    u8 shift, bits; // its position in a pixel
+};
+struct boot_framebuffer {
+    paddr_t base;
+    u32 pitch, width, height; // 0: no framebuffer
+    u8 bits;
+    struct boot_colour red, green, blue;
+};
+#define BOOT_PROBLEMS_MAX 6u
 struct boot_info {
     char loader[64];
     char cmdline[BOOT_CMDLINE_MAX];
     u32 region_count, module_count;
     struct boot_region regions[BOOT_REGIONS_MAX]; // sorted, not overlapping
     struct boot_module modules[BOOT_MODULES_MAX];
-    paddr_t rsdp; // address of a copy of the RSDP (Multiboot2), 0 if unknown
-    bool rsdp_copied;
+    bool rsdp_copied; // the loader has passed an RSDP (Multiboot 2)
     u8 rsdp_data[36];
+    struct boot_framebuffer framebuffer;
+    u32 problem_count; // of what the loader has passed; the first have texts
+    char problems[BOOT_PROBLEMS_MAX][96];
 };
 // Filled by boot_parse() (arch/i386/boot) before any other code runs. Modules
 // and the kernel's image are in usable regions; frame_init reserves them.

@@ -25,7 +25,7 @@ typedef u64 paddr_t;
 #else
 #define VMAP_BASE 0xf0000000u
 #endif
-#define VMAP_LIMIT 0xff000000u // end of kernel/mm's part; devices' part follows
+#define VMAP_LIMIT 0xfc000000u // end of kernel/mm's part; devices' part follows
 #define VMAP_END 0xff800000u
 #define WINDOW_BASE 0xff800000u
 
@@ -35,6 +35,7 @@ typedef u64 paddr_t;
 #define PROT_USER 8u
 #define PROT_UNCACHED 16u // device memory
 #define PROT_GLOBAL 32u
+#define PROT_COMBINING 64u // video memory: stores may be collected
 
 // Whether pages without PROT_X cannot be executed: the CPU has NX (and PAE).
 bool mmu_forbids_execution(void);
@@ -55,11 +56,11 @@ struct mapping {
 
 static inline void *phys_to_virt(paddr_t p)
 {
-    return (void *)((u32)p + KERNEL_BASE);
+    return (void *)((size_t)p + KERNEL_BASE);
 }
 static inline paddr_t virt_to_phys(const void *v)
 {
-    return (u32)v - KERNEL_BASE;
+    return (size_t)v - KERNEL_BASE;
 }
 
 // Creates an empty user half and shares the kernel half. 0 or -ENOMEM.
@@ -162,3 +163,5 @@ void window_unmap(void *va);
 
 // Maps device memory (uncached, RW, NX) permanently. NULL: no space is left.
 void *map_device(paddr_t base, size_t size);
+// The same for video memory: write-combining, if the CPU has PAT.
+void *map_video(paddr_t base, size_t size);

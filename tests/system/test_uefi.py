@@ -1,0 +1,114 @@
+"""One ISO boots under a BIOS, a 64-bit UEFI and a 32-bit UEFI, as a CD and as a disk,
+with its console on the framebuffer."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from machine import ROOT, VM, vm
+from monitor import Monitored, by_gdb, free_port
+from screenshot import CURSOR_LINES, GREY, HEIGHT, WIDTH, YELLOW, Shot
+
+ISO_BYTES_MAX = 8_000_000
+COMMAND = """
+profile -F 1000 --rows 3 sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done'
+exit 7"""
+
+
+@pytest.mark.parametrize("firmware, medium", (
+    ("bios", []), ("bios", ["--disk"]), ("uefi64", []), ("uefi32", ["--disk"])),
+    ids=("bios-cd", "bios-disk", "uefi64-cd", "uefi32-disk"))
+def test_to_the_shell_and_a_profile(firmware, medium):
+    run = vm(COMMAND, "--firmware", firmware, *medium)
+    assert run.status == 7 and not run.problem, run
+    assert "booted by GRUB" in run.console and "warning:" not in run.console, run
+    root = "RSDT" if firmware == "bios" else "XSDT"
+    assert re.search(rf"acpi: {root} with \d+ tables", run.console), run
+    assert "irq: LAPIC, I/O APIC" in run.console, run
+    assert re.search(r"^Profile of /bin/sh", run.output, re.MULTILINE), run
+
+
+def test_the_iso_is_small():
+    assert os.path.getsize(f"{ROOT}/build/strobe.iso") < ISO_BYTES_MAX
+
+
+def test_safe():
+    """The menu's entry for machines whose tables are wrong."""
+    run = vm("nproc; exit 3", "--firmware", "uefi64", "--kargs", "maxcpus=1 acpi=off",
+             smp=2)
+    assert (run.status, run.output) == (3, "1\n"), run
+    assert "acpi: no tables" in run.console, run
+
+
+def test_the_menu(tmp_path):
+    """The image for people has three entries, and waits."""
+    subprocess.run(["xorriso", "-osirrox", "on", "-indev", f"{ROOT}/build/strobe.iso",
+                    "-extract", "/boot/grub/grub.cfg", tmp_path / "grub.cfg"],
+                   check=True, capture_output=True)
+    config = (tmp_path / "grub.cfg").read_text()
+    assert re.findall(r'^menuentry "(.*)"', config, re.MULTILINE) == [
+        "Strobe", "Strobe, serial console (COM1, 115200 baud)",
+        "Strobe, safe: one CPU, no ACPI"]
+    assert "set timeout=5" in config
+
+
+# Text of all kinds on tty0; the cursor is behind "end".
+TYPED = r"""printf '\033[2J\033[H\033[1;33mYellow\033[0m and grey\n' >/dev/tty0
+printf '\311\315\273\n\033[1;200HX\033[5;1Hend' >/dev/tty0
+stty -F /dev/tty0 size; sleep 1; echo typed >/dev/console; sleep 100"""
+
+
+def dump(folder, *options, scale=1):
+    """A dump of tty0 after TYPED, and the console's text."""
+    with Monitored(TYPED, *options, smp=1) as machine:
+        machine.wait_for("typed")
+        machine.ask(f"screendump {folder}/shot.ppm")
+        return Shot(f"{folder}/shot.ppm", scale), machine.console()
+
+
+def test_a_framebuffer_shows_the_text(tmp_path):
+    shot, _ = dump(tmp_path, "--firmware", "uefi64")
+    lines = shot.lines()
+    assert lines[0] == f"{'Yellow and grey':{shot.width // WIDTH - 1}}X", lines
+    assert (lines[1], lines[4]) == ("╔═╗", "end\0"), lines  # the cursor is no glyph
+    assert all(not line for line in lines[5:]), lines
+    assert shot.cell(0, 0) == (ord("Y"), YELLOW)
+    assert shot.cell(0, 11) == (ord("g"), GREY)
+    cursor = shot.dots(4, 3)
+    assert [y for y in range(HEIGHT) if cursor[y] == [GREY] * WIDTH] == \
+        list(CURSOR_LINES)
+
+
+@pytest.mark.parametrize("mode, scale", (
+    ("640x480x15", 1), ("800x600x16", 1), ("1024x768x24", 1), ("1920x1080x32", 1),
+    ("2560x1600x16", 2)))
+def test_graphics_modes(tmp_path, mode, scale):
+    """Of any size and depth; large ones have larger characters."""
+    shot, _ = dump(tmp_path, "--video", mode, scale=scale)
+    assert f"{shot.width}x{shot.height}" == mode.rsplit("x", 1)[0]
+    assert shot.line(0).startswith("Yellow and grey")
+    assert (shot.line(1), shot.line(4)) == ("╔═╗", "end\0")
+
+
+def test_a_panic_is_on_the_framebuffer(tmp_path):
+    port = free_port()
+    machine = subprocess.Popen(
+        [VM, "--smp", "1", "--video", "1024x768x32", "--gdb", str(port), "--console",
+         "--kargs", "init=/nosuch"], stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL)
+    try:
+        gdb = by_gdb(tmp_path, port, f"""
+hbreak machine_panic_exit
+continue
+monitor screendump {tmp_path}/shot.ppm
+delete
+""")
+    finally:
+        machine.terminate()
+        machine.wait()
+    assert os.path.exists(tmp_path / "shot.ppm"), gdb
+    lines = Shot(tmp_path / "shot.ppm").lines()
+    assert any(line.startswith("KERNEL PANIC: cannot start /nosuch: error 2")
+               for line in lines), lines
+    assert any("panic" in line for line in lines), lines
