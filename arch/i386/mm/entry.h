@@ -103,18 +103,17 @@ static ALWAYS_INLINE void entry_forbid_write(void *entry)
 
 // The bits of `prot` are shifted into the entry's positions, without branches.
 _Static_assert(PROT_W == ENTRY_WRITE && PROT_USER >> 1 == ENTRY_USER &&
-                   PROT_GLOBAL << 3 == ENTRY_GLOBAL &&
-                   PROT_UNCACHED * 3 >> 1 == ENTRY_UNCACHED &&
-                   PROT_COMBINING >> 3 == ENTRY_COMBINING,
+                   PROT_GLOBAL << 2 == ENTRY_GLOBAL &&
+                   PROT_UNCACHED >> 1 == ENTRY_UNCACHED &&
+                   PROT_COMBINING >> 1 == ENTRY_COMBINING,
                "entry_make shifts");
 static ALWAYS_INLINE u64 entry_make(paddr_t frame, u32 prot)
 {
     u32 low = prot & (PROT_R | PROT_W | PROT_X) ? ENTRY_PRESENT : ENTRY_HIDDEN;
     low |= prot & PROT_W;
     low |= (prot & PROT_USER) >> 1;
-    low |= (prot & PROT_UNCACHED) * 3 >> 1;
-    low |= (prot & PROT_COMBINING) >> 3;
-    low |= (prot & PROT_GLOBAL) << 3;
+    low |= (prot & PROT_UNCACHED) >> 1;
+    low |= (prot & PROT_GLOBAL) << 2;
     u64 e = (frame & ENTRY_FRAME) | low;
     return mmu_nx && !(prot & PROT_X) ? e | ENTRY_NX : e;
 }
@@ -134,8 +133,7 @@ static ALWAYS_INLINE void entry_decode(u64 e, struct mapping *m)
     }
     if (e & ENTRY_USER)
         prot |= PROT_USER;
-    if (e & ENTRY_UNCACHED)
-        prot |= PROT_UNCACHED;
+    prot |= (u32)(e & ENTRY_UNCACHED) << 1;
     if (e & ENTRY_GLOBAL)
         prot |= PROT_GLOBAL;
     m->prot = prot;

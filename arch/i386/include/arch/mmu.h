@@ -33,9 +33,9 @@ typedef u64 paddr_t;
 #define PROT_W 2u
 #define PROT_X 4u
 #define PROT_USER 8u
-#define PROT_UNCACHED 16u // device memory
-#define PROT_GLOBAL 32u
-#define PROT_COMBINING 64u // video memory: stores may be collected
+#define PROT_COMBINING 16u // video memory: stores may be collected
+#define PROT_UNCACHED 48u  // device memory: two bits
+#define PROT_GLOBAL 64u
 
 // Whether pages without PROT_X cannot be executed: the CPU has NX (and PAE).
 bool mmu_forbids_execution(void);
