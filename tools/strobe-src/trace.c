@@ -1,22 +1,29 @@
-// strobe trace report|summary [OPTIONS] FILE: prints files of `trace record`,
-// as `trace` does in the guest.
+// strobe trace: prints files of `trace record`, as `trace` does in the guest,
+// and writes them for other programs.
 #include "strobe.h"
 
+#include "trace_export.h"
 #include "user/libtrace/report.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
-static const char *thread, *cpu;
+static const char *thread, *cpu, *ctf, *out;
+static bool chrome;
 
 static const struct tool_option options[] = {
     { 't', "thread", "thread_id", "Report only events of this thread",
       .text = &thread },
     { 'c', "cpu", "cpu", "Report only events on this CPU", .text = &cpu },
+    { 0, "chrome", NULL, "JSON for Perfetto and speedscope", .flag = &chrome },
+    { 0, "ctf", "directory", "Common Trace Format, for babeltrace2",
+      .text = &ctf },
+    { 'o', "out", "file", "Write the JSON to this file", .text = &out },
     { 0 },
 };
 static const struct tool tool = {
-    .usage = "strobe trace report|summary [OPTIONS] FILE",
+    .usage = "strobe trace report|summary|--chrome|--ctf DIRECTORY FILE",
     .options = options,
     .notes = "report: a line for each event. summary: counts, rates, and times "
              "of threads,\nsystem calls and interrupts. FILE is from `trace "
@@ -28,7 +35,7 @@ static _Noreturn void wrong(void)
     options_wrong(&tool);
 }
 
-static const char *print(struct trace_file *f, bool summary)
+static const char *report(struct trace_file *f)
 {
     struct trace_choice choice = { .by_thread = thread, .by_cpu = cpu };
 
@@ -36,23 +43,74 @@ static const char *print(struct trace_file *f, bool summary)
         choice.thread = number_argument("-t", thread, 0, INT_MAX, wrong);
     if (cpu)
         choice.cpu = number_argument("-c", cpu, 0, TRACE_CPUS_MAX - 1, wrong);
-    return summary ? trace_summary(stdout, f)
-                   : trace_report(stdout, f, &choice);
+    return trace_report(stdout, f, &choice);
+}
+
+static const char *summary(struct trace_file *f)
+{
+    return trace_summary(stdout, f);
+}
+
+static const char *write_chrome(struct trace_file *f)
+{
+    FILE *to = result_open(out);
+    const char *problem = trace_chrome(to, f);
+
+    result_close(to, out);
+    return problem;
+}
+
+static const char *write_ctf(struct trace_file *f)
+{
+    int error = 0;
+    const char *problem = trace_ctf(ctf, f, &error);
+
+    if (error == EEXIST)
+        fail(1, "--ctf %s: it exists: name a new directory", ctf);
+    if (error)
+        fail(1, "--ctf %s: %s", ctf, strerror(error));
+    return problem;
+}
+
+typedef const char *(*action)(struct trace_file *f);
+
+// What the arguments at *at ask for; *at goes on to what follows.
+static action choose(int argc, char *argv[], int *at)
+{
+    const char *word = *at < argc ? argv[*at] : "";
+    bool reports = strcmp(word, "report") == 0;
+    bool sums = strcmp(word, "summary") == 0;
+
+    if (reports + sums + chrome + !!ctf != 1) {
+        complain("trace: one of report, summary, --chrome and --ctf, and a "
+                 "file");
+        wrong();
+    }
+    if ((thread || cpu) && !reports) {
+        complain("-t and -c are for report");
+        wrong();
+    }
+    if (out && !chrome) {
+        complain("-o is for --chrome");
+        wrong();
+    }
+    *at += reports || sums;
+    return reports  ? report
+           : sums   ? summary
+           : chrome ? write_chrome
+                    : write_ctf;
 }
 
 int command_trace(int argc, char *argv[])
 {
     static struct trace_file f;
-    int first = options_parse(&tool, argc, argv);
-    bool summary = first < argc && strcmp(argv[first], "summary") == 0;
+    int at = options_parse(&tool, argc, argv);
+    action act = choose(argc, argv, &at);
+    const char *path = one_file(&tool, argc, argv, at);
+    const char *problem = trace_file_open(&f, path);
 
-    if (argc - first != 2 || (!summary && strcmp(argv[first], "report") != 0)) {
-        complain("trace: report or summary, and one file");
-        wrong();
-    }
-    const char *path = argv[first + 1], *problem = trace_file_open(&f, path);
     if (!problem) {
-        problem = print(&f, summary);
+        problem = act(&f);
         trace_file_close(&f);
     }
     if (!problem)

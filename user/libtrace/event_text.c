@@ -5,7 +5,6 @@
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ERRORS 4095u // results from -4095 to -1 are error numbers
@@ -73,20 +72,18 @@ static void put_fault(FILE *out, const struct trace_event *e)
 // FIELD:BITS of the table, in the order of the record.
 static void put_fields(FILE *out, const struct trace_event *e)
 {
-    const char *p = strchr(trace_point_fields(e->type), ' ');
-    uint32_t at = 0;
+    const char *next = strchr(trace_point_fields(e->type), ' ');
+    struct trace_field f;
 
-    while (p) {
-        const char *colon = strchr(++p, ':');
-        uint32_t bytes = (uint32_t)atoi(colon + 1) / 8;
+    for (uint32_t at = 0, bytes; next && trace_point_field(&next, &f);
+         at += bytes) {
         uint64_t value = 0;
+        bytes = f.bits / 8;
         if (at + bytes > e->size || at + bytes > TRACE_FIELDS_MAX)
             return; // a record that is too short
         memcpy(&value, e->fields + at, bytes);
-        at += bytes;
         fprintf(out, value < 65536 ? " %.*s=%" PRIu64 : " %.*s=%#" PRIx64,
-                (int)(colon - p), p, value);
-        p = strchr(colon, ' ');
+                (int)f.length, f.name, value);
     }
 }
 

@@ -8,10 +8,14 @@
 // What thread states are called in a switch's record: those of the kernel.
 enum { RUNNING, READY, SLEEPING, WAITING, STOPPED, DEAD };
 
-// The time of which `low` is the low word: shortly before the event.
-static uint64_t full_time(const struct trace_event *e, uint32_t low)
+// The time of which `low` is the low word: shortly before the event. What
+// precedes a loss has been ended there.
+static uint64_t full_time(const struct lives *l, const struct trace_event *e,
+                          uint32_t low)
 {
-    return e->time - (uint32_t)((uint32_t)e->time - low);
+    uint64_t at = e->time - (uint32_t)((uint32_t)e->time - low);
+
+    return at > l->lost_at ? at : l->lost_at;
 }
 
 // --- threads ----------------------------------------------------------------
@@ -47,9 +51,14 @@ static struct life *life_of(struct lives *l, uint32_t thread)
 }
 
 // Ends the current piece at `at`, of which `interrupted` was an interrupt's.
-static void end_piece(struct life *t, uint64_t at, uint64_t interrupted)
+static void end_piece(struct lives *l, struct life *t, uint64_t at,
+                      uint64_t interrupted)
 {
     uint64_t cycles = at > t->since ? at - t->since : 0;
+
+    if (l->piece && cycles && t->state != LIFE_UNKNOWN &&
+        t->state != LIFE_ENDED)
+        l->piece(l->arg, t, at);
 
     switch (t->state) {
     case LIFE_RUNNING:
@@ -97,19 +106,20 @@ static void leave(struct lives *l, uint32_t thread, uint64_t at,
     if (!t)
         return;
     l->contradictions += t->state == LIFE_READY || t->state == LIFE_BLOCKED;
-    end_piece(t, at, interrupted);
+    end_piece(l, t, at, interrupted);
     begin_piece(t, at, state_after(state));
 }
 
-static void arrive(struct lives *l, uint32_t thread, uint64_t at)
+static void arrive(struct lives *l, uint32_t thread, uint32_t cpu, uint64_t at)
 {
     struct life *t = thread ? life_of(l, thread) : NULL;
 
     if (!t)
         return;
     l->contradictions += t->state == LIFE_RUNNING || t->state == LIFE_BLOCKED;
-    end_piece(t, at, 0);
+    end_piece(l, t, at, 0);
     begin_piece(t, at, LIFE_RUNNING);
+    t->cpu = cpu;
     t->switches++;
 }
 
@@ -120,7 +130,7 @@ static void made_ready(struct lives *l, uint32_t thread, uint64_t at)
     if (!t)
         return;
     l->contradictions += t->state == LIFE_RUNNING || t->state == LIFE_READY;
-    end_piece(t, at, 0);
+    end_piece(l, t, at, 0);
     begin_piece(t, at, LIFE_READY);
 }
 
@@ -132,6 +142,8 @@ static void charge_cpu(struct lives *l, uint32_t cpu, uint64_t at)
     *(l->cpu[cpu].thread ? &l->cpu[cpu].busy : &l->cpu[cpu].idle) +=
         cycles - l->cpu[cpu].interrupted;
     l->cpu[cpu].interrupts += l->cpu[cpu].interrupted;
+    if (l->ran && cycles)
+        l->ran(l->arg, cpu, l->cpu[cpu].thread, l->cpu[cpu].since, at);
 }
 
 static void set_running(struct lives *l, uint32_t cpu, uint32_t thread,
@@ -153,8 +165,9 @@ static void begin_cpu(struct lives *l, const struct trace_event *e, uint64_t at)
     if (!t)
         return;
     l->contradictions += t->state != LIFE_UNKNOWN;
-    end_piece(t, at, 0);
+    end_piece(l, t, at, 0);
     begin_piece(t, at, LIFE_RUNNING);
+    t->cpu = e->cpu;
 }
 
 // Ends all open pieces: what follows is not known.
@@ -166,7 +179,7 @@ static void end_all(struct lives *l, uint64_t at)
         struct life *t = lives_find(l, l->cpu[i].thread);
         charge_cpu(l, i, at);
         if (t && t->state == LIFE_RUNNING) {
-            end_piece(t, at, l->cpu[i].interrupted);
+            end_piece(l, t, at, l->cpu[i].interrupted);
             begin_piece(t, at, LIFE_UNKNOWN);
         }
         l->cpu[i].known = false;
@@ -176,7 +189,7 @@ static void end_all(struct lives *l, uint64_t at)
         struct life *t = &l->all[i];
         if (t->state == LIFE_ENDED || t->state == LIFE_UNKNOWN)
             continue;
-        end_piece(t, at, 0);
+        end_piece(l, t, at, 0);
         begin_piece(t, at, LIFE_UNKNOWN);
     }
 }
@@ -187,12 +200,12 @@ static void on_switch(struct lives *l, const struct trace_event *e)
 
     if (!trace_fields(e, &s, sizeof(s)))
         return;
-    uint64_t at = full_time(e, s.at);
+    uint64_t at = full_time(l, e, s.at);
     if (!l->cpu[e->cpu].known)
         begin_cpu(l, e, at);
     charge_cpu(l, e->cpu, at);
     leave(l, s.prev, at, l->cpu[e->cpu].interrupted, s.state);
-    arrive(l, s.next, at);
+    arrive(l, s.next, e->cpu, at);
     set_running(l, e->cpu, s.next, at);
 }
 
@@ -201,7 +214,7 @@ static void on_wake(struct lives *l, const struct trace_event *e)
     struct trace_sched_wake w;
 
     if (trace_fields(e, &w, sizeof(w)))
-        made_ready(l, w.thread, full_time(e, w.at));
+        made_ready(l, w.thread, full_time(l, e, w.at));
 }
 
 // Nested interrupts are a part of the outermost one.
@@ -211,7 +224,7 @@ static void on_interrupt(struct lives *l, const struct trace_event *e)
 
     if (!trace_fields(e, &i, sizeof(i)))
         return;
-    uint64_t at = full_time(e, i.at);
+    uint64_t at = full_time(l, e, i.at);
     if (!l->cpu[e->cpu].known)
         begin_cpu(l, e, at);
     if (!l->cpu[e->cpu].depth++)
@@ -224,7 +237,7 @@ static void on_return(struct lives *l, const struct trace_event *e)
 
     if (!trace_fields(e, &r, sizeof(r)))
         return;
-    uint64_t at = full_time(e, r.at);
+    uint64_t at = full_time(l, e, r.at);
     if (!l->cpu[e->cpu].known)
         begin_cpu(l, e, at);
     if (l->cpu[e->cpu].depth && !--l->cpu[e->cpu].depth)
@@ -248,6 +261,7 @@ void lives_event(struct lives *l, const struct trace_event *e)
         break;
     case TRACE_R_LOST:
         end_all(l, e->time);
+        l->lost_at = e->time;
         break;
     default:
         if (!l->cpu[e->cpu].known)

@@ -19,6 +19,7 @@ enum life_state {
 
 struct life {
     uint32_t thread;
+    uint32_t cpu; // of the current piece, while it runs
     enum life_state state;
     uint64_t since;        // TSC: the begin of the current piece
     uint64_t began, until; // of all pieces; until: of the last whole one
@@ -30,12 +31,19 @@ struct life {
 };
 
 struct lives {
+    // Unless they are NULL: a piece of a thread, which began at `since`, ends;
+    // a thread, or none, ran on a CPU.
+    void (*piece)(void *arg, const struct life *t, uint64_t until);
+    void (*ran)(void *arg, uint32_t cpu, uint32_t thread, uint64_t from,
+                uint64_t until);
+    void *arg;
     struct life *all; // in the order of their first event
     uint32_t count, room;
     bool no_memory; // some are missing
     // A thread runs that was not ready, or is made ready that was not blocked:
     // its cause is missing, or the CPUs' clocks do not agree.
     uint64_t contradictions;
+    uint64_t lost_at; // the time of the last loss
     struct {
         bool known;
         uint32_t thread;      // that runs there
@@ -49,7 +57,8 @@ struct lives {
     } cpu[TRACE_CPUS_MAX];
 };
 
-// Zeroed before the first event. Events in the order of time.
+// Zeroed before the first event, but for the first three members. Events in the
+// order of time.
 void lives_event(struct lives *l, const struct trace_event *e);
 // The life of a thread, or NULL.
 struct life *lives_find(struct lives *l, uint32_t thread);

@@ -1,6 +1,7 @@
 // Names of trace points, generated from points.def.
 #include "points.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME_MAX_BYTES 32u
@@ -41,6 +42,21 @@ const char *trace_point_when(uint32_t point)
 const char *trace_point_fields(uint32_t point)
 {
     return points[point].fields;
+}
+
+bool trace_point_field(const char **at, struct trace_field *f)
+{
+    if (**at != ' ')
+        return false;
+    const char *colon = strchr(++*at, ':');
+    char *end;
+    *f = (struct trace_field){
+        .name = *at,
+        .length = (size_t)(colon - *at),
+        .bits = (uint32_t)strtoul(colon + 1, &end, 10),
+    };
+    *at = end;
+    return true;
 }
 
 bool trace_points_are(const char *text, size_t size)

@@ -13,6 +13,14 @@ const char *trace_point_name(uint32_t type);
 // "sched/wake thread:32 cpu:32 at:32\n".
 const char *trace_point_when(uint32_t point);
 const char *trace_point_fields(uint32_t point);
+struct trace_field {
+    const char *name;
+    size_t length; // of the name
+    uint32_t bits; // 8, 16, 32 or 64
+};
+// The next field of a line, which begins at its first space; *at goes on to the
+// next one. False: there is none.
+bool trace_point_field(const char **at, struct trace_field *f);
 // Whether `text` is the table of the points that this program knows.
 bool trace_points_are(const char *text, size_t size);
 

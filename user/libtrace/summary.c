@@ -4,12 +4,12 @@
 #include "lives.h"
 #include "points.h"
 #include "report.h"
+#include "spans.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define IRQ_DEPTH_MAX 8u
 #define VECTORS 256u
 #define BIT(point) (1u << TRACE_##point)
 
@@ -24,30 +24,15 @@ struct call {
     uint64_t failed;
 };
 
-// A thread's open call and page fault.
-struct opened {
-    uint32_t thread;
-    bool in_call, in_fault;
-    uint32_t call;
-    uint64_t call_at, fault_at;
-};
-
 struct summary {
     struct trace_file *file;
     uint64_t first, last;
     uint64_t events[1u << TRACE_TYPE_BITS];
     struct lives lives;
+    struct spans spans;
     struct call *calls;
-    struct opened *threads;
-    uint32_t call_count, call_room, thread_count, thread_room;
+    uint32_t call_count, call_room;
     struct durations vectors[VECTORS], faults;
-    struct {
-        uint32_t vector;
-        uint64_t at;
-    } irq[TRACE_CPUS_MAX][IRQ_DEPTH_MAX];
-    uint32_t irq_depth[TRACE_CPUS_MAX];
-    uint64_t calls_ended;    // with their threads
-    uint64_t calls_unpaired; // a begin or an end is missing
     bool no_memory;
 };
 
@@ -59,143 +44,52 @@ static void add(struct durations *d, uint64_t cycles)
         d->most = cycles;
 }
 
-// An array's next element, zeroed.
-static void *grow(struct summary *s, void **array, uint32_t *count,
-                  uint32_t *room, size_t size)
-{
-    if (*count == *room) {
-        uint32_t more = *room ? *room * 2 : 64;
-        void *larger = realloc(*array, more * size);
-        if (!larger) {
-            s->no_memory = true;
-            return NULL;
-        }
-        *array = larger;
-        *room = more;
-    }
-    return memset((char *)*array + (*count)++ * size, 0, size);
-}
-
 static struct call *call_of(struct summary *s, uint32_t number)
 {
     for (uint32_t i = 0; i < s->call_count; i++) {
         if (s->calls[i].number == number)
             return &s->calls[i];
     }
-    struct call *c =
-        grow(s, (void **)&s->calls, &s->call_count, &s->call_room, sizeof(*c));
-    if (c)
-        c->number = number;
-    return c;
-}
-
-static struct opened *opened_of(struct summary *s, uint32_t thread)
-{
-    for (uint32_t i = s->thread_count; i--;) {
-        if (s->threads[i].thread == thread)
-            return &s->threads[i];
+    if (s->call_count == s->call_room) {
+        uint32_t room = s->call_room ? s->call_room * 2 : 64;
+        struct call *more = realloc(s->calls, room * sizeof(*more));
+        if (!more) {
+            s->no_memory = true;
+            return NULL;
+        }
+        s->calls = more;
+        s->call_room = room;
     }
-    struct opened *t = grow(s, (void **)&s->threads, &s->thread_count,
-                            &s->thread_room, sizeof(*t));
-    if (t)
-        t->thread = thread;
-    return t;
+    struct call *c = &s->calls[s->call_count++];
+    *c = (struct call){ .number = number };
+    return c;
 }
 
 // --- events -----------------------------------------------------------------
 
-static uint32_t word(const struct trace_event *e, uint32_t n)
+static void on_call(struct summary *s, const struct span *span)
 {
-    uint32_t w;
+    struct call *c = call_of(s, span->what);
 
-    memcpy(&w, e->fields + n * 4, sizeof(w));
-    return w;
-}
-
-static void on_call(struct summary *s, const struct trace_event *e)
-{
-    struct opened *t = opened_of(s, e->thread);
-
-    if (!t)
-        return;
-    s->calls_unpaired += t->in_call;
-    t->in_call = true;
-    t->call = word(e, 0);
-    t->call_at = e->time;
-}
-
-// The number is that of the begin: sigreturn changes the registers.
-static void on_call_end(struct summary *s, const struct trace_event *e)
-{
-    struct opened *t = opened_of(s, e->thread);
-    struct call *c;
-
-    if (!t || !t->in_call) { // it began before the trace, or with a fork
-        return;
-    }
-    t->in_call = false;
-    c = call_of(s, t->call);
     if (!c)
         return;
-    add(&c->took, e->time - t->call_at);
-    c->failed += word(e, 1) > UINT32_MAX - 4095;
+    add(&c->took, span->end - span->begin);
+    c->failed += span->result > UINT32_MAX - 4095;
 }
 
-static void on_fault(struct summary *s, const struct trace_event *e)
+static void on_span(void *arg, const struct span *span)
 {
-    struct opened *t = opened_of(s, e->thread);
+    struct summary *s = arg;
+    uint64_t cycles = span->end - span->begin;
 
-    if (!t)
+    if (!span->whole)
         return;
-    if (e->type == TRACE_page_fault)
-        t->fault_at = e->time;
-    else if (t->in_fault)
-        add(&s->faults, e->time - t->fault_at);
-    t->in_fault = e->type == TRACE_page_fault;
-}
-
-static void on_irq(struct summary *s, const struct trace_event *e)
-{
-    uint32_t *depth = &s->irq_depth[e->cpu];
-
-    if (*depth < IRQ_DEPTH_MAX) {
-        s->irq[e->cpu][*depth].vector = word(e, 0);
-        s->irq[e->cpu][*depth].at = e->time;
-    }
-    ++*depth;
-}
-
-static void on_irq_end(struct summary *s, const struct trace_event *e)
-{
-    uint32_t *depth = &s->irq_depth[e->cpu];
-
-    if (!*depth || --*depth >= IRQ_DEPTH_MAX)
-        return;
-    if (s->irq[e->cpu][*depth].vector < VECTORS)
-        add(&s->vectors[s->irq[e->cpu][*depth].vector],
-            e->time - s->irq[e->cpu][*depth].at);
-}
-
-// A thread that ends leaves its call open.
-static void on_switch(struct summary *s, const struct trace_event *e)
-{
-    struct trace_sched_switch change;
-    enum { DEAD = 5 };
-
-    if (!trace_fields(e, &change, sizeof(change)) || change.state != DEAD)
-        return;
-    struct opened *t = opened_of(s, change.prev);
-    if (!t)
-        return;
-    s->calls_ended += t->in_call;
-    *t = s->threads[--s->thread_count];
-}
-
-// What is open is not known any more.
-static void on_loss(struct summary *s)
-{
-    s->thread_count = 0;
-    memset(s->irq_depth, 0, sizeof(s->irq_depth));
+    if (span->kind == SPAN_CALL)
+        on_call(s, span);
+    else if (span->kind == SPAN_FAULT)
+        add(&s->faults, cycles);
+    else if (span->what < VECTORS)
+        add(&s->vectors[span->what], cycles);
 }
 
 static void on_event(void *arg, const struct trace_event *e)
@@ -207,30 +101,7 @@ static void on_event(void *arg, const struct trace_event *e)
     s->last = e->time;
     s->events[e->type]++;
     lives_event(&s->lives, e);
-    switch (e->type) {
-    case TRACE_syscall_enter:
-        on_call(s, e);
-        break;
-    case TRACE_syscall_exit:
-        on_call_end(s, e);
-        break;
-    case TRACE_page_fault:
-    case TRACE_page_fault_end:
-        on_fault(s, e);
-        break;
-    case TRACE_irq_enter:
-        on_irq(s, e);
-        break;
-    case TRACE_irq_exit:
-        on_irq_end(s, e);
-        break;
-    case TRACE_sched_switch:
-        on_switch(s, e);
-        break;
-    case TRACE_R_LOST:
-        on_loss(s);
-        break;
-    }
+    spans_event(&s->spans, e);
 }
 
 // --- tables -----------------------------------------------------------------
@@ -311,8 +182,6 @@ static int most_first(const void *a, const void *b)
 
 static void put_calls(FILE *out, struct summary *s)
 {
-    uint64_t open = 0;
-
     put_title(out, "System call");
     if (s->call_count)
         qsort(s->calls, s->call_count, sizeof(*s->calls), most_first);
@@ -324,12 +193,10 @@ static void put_calls(FILE *out, struct summary *s)
             fprintf(out, "  %" PRIu64 " failed", c->failed);
         fputc('\n', out);
     }
-    for (uint32_t i = 0; i < s->thread_count; i++)
-        open += s->threads[i].in_call;
     fprintf(out,
             "Calls that ended with their thread: %" PRIu64
             "; that go on: %" PRIu64 "; without an end: %" PRIu64 "\n",
-            s->calls_ended, open, s->calls_unpaired);
+            s->spans.calls_ended, s->spans.calls_open, s->spans.calls_unpaired);
 }
 
 static void put_vectors(FILE *out, const struct summary *s)
@@ -350,7 +217,7 @@ static void put_all(FILE *out, struct summary *s)
 
     trace_header(out, s->file, s->last - s->first,
                  s->file->head.task ? NULL : &s->lives);
-    if (s->no_memory || s->lives.no_memory)
+    if (s->no_memory || s->lives.no_memory || s->spans.no_memory)
         fputs("MISSING: parts of the tables, for want of memory\n", out);
     put_events(out, s);
     if (s->file->head.task)
@@ -378,12 +245,15 @@ const char *trace_summary(FILE *out, struct trace_file *f)
     if (!s)
         return "not enough memory";
     s->file = f;
+    s->spans.span = on_span;
+    s->spans.arg = s;
     const char *problem = trace_file_events(f, on_event, s);
     lives_finish(&s->lives, s->last);
+    spans_finish(&s->spans, s->last);
     put_all(out, s);
     lives_free(&s->lives);
     free(s->calls);
-    free(s->threads);
+    spans_free(&s->spans);
     free(s);
     return problem;
 }

@@ -1,0 +1,398 @@
+// Traces for other programs: what is in the JSON and in the streams, of files
+// that are whole, cut off at each byte, or damaged in each.
+//
+// link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
+// link: user/libtrace/lives.c user/libtrace/spans.c user/libtrace/event_text.c
+// link: user/libtrace/call_names.c user/libstrobe/table.c
+// link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_ctf.c
+#include "test.h"
+#include "tests/host/trace_made.h"
+
+#include "tools/strobe-src/trace_export.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define LOST 40u
+#define LOST_AT_END 2u
+
+static char directory[] = "/tmp/test_trace_ctf.XXXXXX";
+
+// Two CPUs; on one events are missing.
+static void make_lossy(void)
+{
+    struct trace_file_end e = {
+        TRACE_FILE_ENDED, 0, { 8 }, { LOST + LOST_AT_END }
+    };
+
+    make_head(2);
+    begin_blocks();
+    begin_block(0, START + 0x800);
+    add_time(START, 7);
+    add_words(START + 0x10, TRACE_syscall_enter, 3, 0, 1);
+    add_words(START + 0x20, TRACE_page_fault, 0x5000, 6, 2);
+    add_words(START + 0x30, TRACE_page_fault_end, 0, 0, 1);
+    add_lost(START + 0x60, 0, LOST);
+    add_switch(START + 0x62, 0, 9, 0); // by `at` it is before the loss
+    add_words(START + 0x70, TRACE_timer_fire, 0x1234, 9, 2);
+    begin_block(1, START + 0x800);
+    add_time(START, 8);
+    add_wake(START + 0x11, 7);
+    add_words(START + 0x40, TRACE_irq_enter, 50, (uint32_t)START + 0x3e, 2);
+    add_words(START + 0x50, TRACE_irq_exit, 50, 0, 1);
+    add_chunk(TRACE_FILE_END, &e, sizeof(e));
+}
+
+// --- JSON -------------------------------------------------------------------
+
+// NULL: the file cannot be opened. The caller frees it.
+static char *chrome_text(void)
+{
+    static struct trace_file f;
+    char *text;
+    size_t size;
+
+    if (trace_file_open(&f, path))
+        return NULL;
+    FILE *out = open_memstream(&text, &size);
+    trace_chrome(out, &f);
+    fclose(out);
+    trace_file_close(&f);
+    return text;
+}
+
+static uint32_t count_of(const char *text, const char *part)
+{
+    uint32_t n = 0;
+
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
+}
+
+static void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+// Braces and brackets outside of strings are in pairs, to the end.
+static void is_whole(const char *text)
+{
+    bool quoted = false;
+    int depth = 0;
+
+    assert_int_equal(text[0], '{');
+    for (const char *p = text; *p; p++) {
+        if (quoted && *p == '\\')
+            p++;
+        else if (*p == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+        assert_true(depth > 0 || strlen(p) <= 2);
+        assert_true((unsigned char)*p >= ' ' || *p == '\n');
+    }
+    assert_int_equal(depth, 0);
+    assert_false(quoted);
+}
+
+static void slices_are_what_happened(void **state UNUSED)
+{
+    make();
+    write_file(made.bytes, made.used);
+    char *text = chrome_text();
+    is_whole(text);
+    has(text, "\"command\":\"dd if=x\",\"tsc_hz\":\"1000000000\"");
+    // Since the first event, at 0x10; by `at`, as in lives.
+    has(text, "{\"ph\":\"X\",\"pid\":2,\"tid\":7,\"name\":\"ready\","
+              "\"ts\":0.000,\"dur\":0.026}");
+    has(text, "{\"ph\":\"X\",\"pid\":2,\"tid\":7,\"name\":\"running\","
+              "\"ts\":0.027,\"dur\":0.095,\"args\":{\"cpu\":0}}");
+    has(text, "{\"ph\":\"X\",\"pid\":2,\"tid\":7,\"name\":\"blocked\","
+              "\"ts\":0.123,\"dur\":0.033}");
+    has(text, "\"tid\":1073741824,\"name\":\"dd:7\",\"ts\":0.027,"
+              "\"dur\":0.095}");
+    has(text, "\"tid\":1073741824,\"name\":\"interrupt 48\",\"ts\":0.064,"
+              "\"dur\":0.015}");
+    has(text, "{\"ph\":\"X\",\"pid\":3,\"tid\":7,\"name\":\"read\","
+              "\"ts\":0.048,\"dur\":0.159,\"args\":{\"number\":3,"
+              "\"result\":-5}}");
+    has(text, "\"name\":\"exit\",\"ts\":0.224,\"dur\":0.015,\"args\":"
+              "{\"number\":1,\"end\":\"the thread's or the trace's\"}}");
+    assert_int_equal(count_of(text, "\"name\":\"sched/wake\""), 2);
+    has(text, "\"event\":\" dd:7 for CPU 0\",\"cpu\":0}}");
+    assert_int_equal(count_of(text, "\"args\":{\"name\":\"dd:7\"}}"), 2);
+    assert_null(strstr(text, "lost events"));
+    free(text);
+}
+
+static void losses_are_a_counter(void **state UNUSED)
+{
+    make_lossy();
+    write_file(made.bytes, made.used);
+    char *text = chrome_text();
+    is_whole(text);
+    has(text, "\"name\":\"lost events\",\"ts\":0.080,\"args\":{\"lost\":40}}");
+    has(text, "\"name\":\"lost events\",\"ts\":0.096,\"args\":{\"lost\":42}}");
+    has(text, "\"name\":\"page fault\",\"ts\":0.016,\"dur\":0.015,\"args\":"
+              "{\"address\":\"0x5000\",\"result\":0}}");
+    has(text, "\"name\":\"dd:7\",\"ts\":0.000,\"dur\":0.079}");
+    has(text, "\"name\":\"?:9\",\"ts\":0.080,\"dur\":0.015}");
+    // Whether the call went on is lost.
+    assert_null(strstr(text, "\"name\":\"read\""));
+    free(text);
+}
+
+// --- streams ----------------------------------------------------------------
+
+struct stream {
+    uint32_t packets, events, by_type[64];
+    uint64_t lost, last;
+};
+
+static uint64_t number_at(const uint8_t *p, uint32_t bytes)
+{
+    uint64_t n = 0;
+
+    memcpy(&n, p, bytes);
+    return n;
+}
+
+static uint32_t fields_size(uint32_t type)
+{
+    static const uint32_t sizes[] = {
+#define POINT(group, name, fields, when) sizeof(struct trace_##group##_##name),
+#include <strobe/points.def>
+#undef POINT
+    };
+    assert_true(type < TRACE_POINTS || type == TRACE_R_ENTRY ||
+                type == TRACE_R_EXIT);
+    return type < TRACE_POINTS ? sizes[type] : type == TRACE_R_ENTRY ? 8 : 12;
+}
+
+static void take_events(struct stream *s, const uint8_t *p, const uint8_t *end,
+                        uint64_t until)
+{
+    while (p < end) {
+        assert_true(end - p > 14);
+        uint64_t time = number_at(p + 1, 8);
+        assert_true(time >= s->last && time <= until);
+        s->last = time;
+        s->events++;
+        s->by_type[*p]++;
+        uint32_t fields = fields_size(*p);
+        p += 13;
+        p += strnlen((const char *)p, (size_t)(end - p)) + 1 + fields;
+    }
+    assert_ptr_equal(p, end);
+}
+
+static void take_packets(struct stream *s, const uint8_t *p, size_t size,
+                         uint32_t cpu)
+{
+    const uint8_t *end = p + size;
+
+    for (uint64_t bytes; p < end; p += bytes, s->packets++) {
+        assert_true(end - p >= 52);
+        assert_int_equal(number_at(p, 4), 0xc1fc1fc1);
+        assert_int_equal(number_at(p + 4, 4), 0);
+        bytes = number_at(p + 24, 8) / 8;
+        assert_int_equal(number_at(p + 32, 8), bytes * 8);
+        assert_true(bytes >= 52 && bytes <= (uint64_t)(end - p));
+        assert_true(number_at(p + 8, 8) >= s->last);
+        assert_true(number_at(p + 16, 8) >= number_at(p + 8, 8));
+        assert_true(number_at(p + 40, 8) >= s->lost);
+        s->lost = number_at(p + 40, 8);
+        assert_int_equal(number_at(p + 48, 4), cpu);
+        take_events(s, p + 52, p + bytes, number_at(p + 16, 8));
+        s->last = number_at(p + 16, 8);
+    }
+}
+
+// Reads a file of the directory and removes it. NULL: there is none.
+static uint8_t *take_file(const char *name, size_t *size)
+{
+    char file[64];
+    FILE *in;
+
+    snprintf(file, sizeof(file), "%s/%s", directory, name);
+    in = fopen(file, "rb");
+    if (!in)
+        return NULL;
+    uint8_t *bytes = calloc(1, ROOM);
+    *size = fread(bytes, 1, ROOM - 1, in);
+    fclose(in);
+    assert_int_equal(unlink(file), 0);
+    return bytes;
+}
+
+// Of all CPUs. False: the file cannot be opened.
+static bool write_streams(struct stream *all, char **metadata)
+{
+    static struct trace_file f;
+    char name[16];
+    size_t size;
+    int error;
+
+    *metadata = NULL;
+    memset(all, 0, TRACE_CPUS_MAX * sizeof(*all));
+    if (trace_file_open(&f, path))
+        return false;
+    assert_int_equal(rmdir(directory), 0);
+    trace_ctf(directory, &f, &error);
+    assert_int_equal(error, 0);
+    trace_file_close(&f);
+    for (uint32_t i = 0; i < TRACE_CPUS_MAX; i++) {
+        snprintf(name, sizeof(name), "cpu_%u", (unsigned)i);
+        uint8_t *bytes = take_file(name, &size);
+        if (bytes)
+            take_packets(&all[i], bytes, size, i);
+        free(bytes);
+    }
+    *metadata = (char *)take_file("metadata", &size);
+    assert_non_null(*metadata);
+    return true;
+}
+
+static struct stream streams[TRACE_CPUS_MAX];
+
+static void streams_have_all_events(void **state UNUSED)
+{
+    char *metadata;
+
+    make();
+    write_file(made.bytes, made.used);
+    assert_true(write_streams(streams, &metadata));
+    assert_int_equal(streams[0].events, EVENTS);
+    assert_int_equal(streams[0].by_type[TRACE_sched_switch], 4);
+    assert_int_equal(streams[0].last, START + 0x100);
+    assert_int_equal(streams[0].lost, 0);
+    assert_int_equal(strncmp(metadata, "/* CTF 1.8 */\n", 14), 0);
+    has(metadata, "name = \"sched/wake\"; stream_id = 0;\n"
+                  "\tfields := struct { uint32_t _thread; uint32_t _cpu; "
+                  "uint32_t _at; };\n");
+    has(metadata, "command = \"dd if=x\";");
+    has(metadata, "freq = 1000000000;");
+    has(metadata, "cut_off = 0;");
+    free(metadata);
+}
+
+static void losses_are_between_packets(void **state UNUSED)
+{
+    char *metadata;
+
+    make_lossy();
+    write_file(made.bytes, made.used);
+    assert_true(write_streams(streams, &metadata));
+    assert_int_equal(streams[0].events, 5);
+    assert_int_equal(streams[0].lost, LOST);
+    // An empty one, events, an empty one with the loss, events.
+    assert_int_equal(streams[0].packets, 4);
+    assert_int_equal(streams[1].events, 3);
+    assert_int_equal(streams[1].lost, 0);
+    assert_int_equal(streams[1].packets, 2);
+    has(metadata, "lost_after_the_last_events = 2;");
+    free(metadata);
+}
+
+static void a_long_stream_is_many_packets(void **state UNUSED)
+{
+    char *metadata;
+    uint32_t n = 2500;
+
+    make_head(1);
+    begin_blocks();
+    begin_block(0, START + 0x8000);
+    add_time(START, 7);
+    for (uint32_t i = 1; i <= n; i++)
+        add_words(START + i, TRACE_irq_exit, 48, 0, 1);
+    write_file(made.bytes, made.used);
+    assert_true(write_streams(streams, &metadata));
+    assert_int_equal(streams[0].events, n);
+    assert_true(streams[0].packets > 1);
+    has(metadata, "cut_off = 1;");
+    free(metadata);
+}
+
+static void a_directory_that_is_there_is_left_alone(void **state UNUSED)
+{
+    static struct trace_file f;
+    int error;
+
+    make();
+    write_file(made.bytes, made.used);
+    assert_null(trace_file_open(&f, path));
+    trace_ctf(directory, &f, &error);
+    assert_int_equal(error, EEXIST);
+    trace_ctf("/nowhere/at/all", &f, &error);
+    assert_int_equal(error, ENOENT);
+    trace_file_close(&f);
+}
+
+// --- damage -----------------------------------------------------------------
+
+static void what_is_whole_is_written(void **state UNUSED)
+{
+    uint32_t events = 0, slices = 0;
+    char *metadata;
+
+    make();
+    for (uint32_t n = 0; n <= made.used; n++) {
+        write_file(made.bytes, n);
+        char *text = chrome_text();
+        assert_true(write_streams(streams, &metadata) == !!text);
+        if (!text)
+            continue;
+        is_whole(text);
+        assert_true(streams[0].events >= events);
+        assert_true(count_of(text, "\"ph\":\"X\"") + 1 >= slices);
+        events = streams[0].events;
+        slices = count_of(text, "\"ph\":\"X\"");
+        free(text);
+        free(metadata);
+    }
+    assert_int_equal(events, EVENTS);
+}
+
+static void damage_does_no_harm(void **state UNUSED)
+{
+    char *metadata;
+
+    make_lossy();
+    for (uint32_t n = 0; n < made.used; n++) {
+        made.bytes[n] ^= 0xff;
+        write_file(made.bytes, made.used);
+        char *text = chrome_text();
+        if (text)
+            is_whole(text);
+        free(text);
+        write_streams(streams, &metadata);
+        free(metadata);
+        made.bytes[n] ^= 0xff;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_are_what_happened),
+        cmocka_unit_test(losses_are_a_counter),
+        cmocka_unit_test(streams_have_all_events),
+        cmocka_unit_test(losses_are_between_packets),
+        cmocka_unit_test(a_long_stream_is_many_packets),
+        cmocka_unit_test(a_directory_that_is_there_is_left_alone),
+        cmocka_unit_test(what_is_whole_is_written),
+        cmocka_unit_test(damage_does_no_harm),
+    };
+    int fd = mkstemp(path);
+
+    if (fd < 0 || !mkdtemp(directory))
+        return 1;
+    close(fd);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    rmdir(directory);
+    return failed;
+}

@@ -1,0 +1,185 @@
+// Makes a file of `trace record`, for host tests: its chunks, blocks and
+// records, and one with two threads, a call that fails, an interrupt, and an
+// end.
+#pragma once
+
+#include "user/libtrace/points.h"
+
+#include <strobe/trace_file.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROOM 65536u
+
+static struct {
+    uint8_t bytes[ROOM];
+    uint32_t used, chunk, block;
+} made;
+
+static inline void add(const void *bytes, uint32_t size)
+{
+    assert_true(made.used + size <= ROOM);
+    memcpy(made.bytes + made.used, bytes, size);
+    made.used += size;
+}
+
+static inline void grow_word(uint32_t at, uint32_t by)
+{
+    uint32_t word;
+
+    memcpy(&word, made.bytes + at, sizeof(word));
+    word += by;
+    memcpy(made.bytes + at, &word, sizeof(word));
+}
+
+static inline void add_chunk(uint32_t kind, const void *body, uint32_t bytes)
+{
+    struct trace_file_chunk c = { .kind = kind, .bytes = bytes };
+
+    add(&c, sizeof(c));
+    add(body, bytes);
+}
+
+static inline void begin_blocks(void)
+{
+    made.chunk = made.used + 4;
+    add_chunk(TRACE_FILE_BLOCKS, "", 0);
+}
+
+static inline void begin_block(uint32_t cpu, uint64_t until)
+{
+    struct trace_block b = { .cpu = cpu, .until = until };
+
+    made.block = made.used + 4;
+    add(&b, sizeof(b));
+    grow_word(made.chunk, sizeof(b));
+}
+
+static inline void add_record(const void *record, uint32_t bytes)
+{
+    add(record, bytes);
+    grow_word(made.chunk, bytes);
+    grow_word(made.block, bytes);
+}
+
+static inline void add_time(uint64_t time, uint32_t thread)
+{
+    struct trace_time t = { .head = TRACE_HEAD(time, TRACE_R_TIME, 4),
+                            .thread = thread,
+                            .time = { (uint32_t)time,
+                                      (uint32_t)(time >> 32) } };
+    add_record(&t, sizeof(t));
+}
+
+static inline void add_lost(uint64_t time, uint32_t thread, uint32_t count)
+{
+    struct trace_lost l = { .time = { .head = TRACE_HEAD(time, TRACE_R_LOST, 5),
+                                      .thread = thread,
+                                      .time = { (uint32_t)time,
+                                                (uint32_t)(time >> 32) } },
+                            .count = count };
+    add_record(&l, sizeof(l));
+}
+
+static inline void add_event(uint64_t time, uint32_t type, const void *fields,
+                             uint32_t bytes)
+{
+    uint32_t words = 1 + (bytes + 3) / 4, record[TRACE_WORDS_MAX] = { 0 };
+
+    record[0] = TRACE_HEAD(time, type, words);
+    memcpy(record + 1, fields, bytes);
+    add_record(record, words * 4);
+}
+
+static inline void add_switch(uint64_t time, uint32_t prev, uint32_t next,
+                              uint8_t state)
+{
+    struct trace_sched_switch s = { prev, next, state, (uint32_t)time - 5 };
+    add_event(time, TRACE_sched_switch, &s, sizeof(s));
+}
+
+static inline void add_wake(uint64_t time, uint32_t thread)
+{
+    struct trace_sched_wake w = { thread, 0, (uint32_t)time - 3 };
+    add_event(time, TRACE_sched_wake, &w, sizeof(w));
+}
+
+static inline void add_words(uint64_t time, uint32_t type, uint32_t a,
+                             uint32_t b, uint32_t words)
+{
+    uint32_t fields[] = { a, b };
+    add_event(time, type, fields, words * 4);
+}
+
+static inline void add_points(void)
+{
+    char text[4096] = "";
+
+    for (uint32_t i = 0; i < TRACE_POINTS; i++)
+        strcat(text, trace_point_fields(i));
+    add_chunk(TRACE_FILE_POINTS, text, (uint32_t)strlen(text));
+}
+
+#define START 0x100001000ull // its low word is small: `at` may lie before it
+
+// The file up to its events.
+static inline void make_head(uint32_t cpus)
+{
+    struct trace_file_head h = {
+        .magic = TRACE_FILE_MAGIC,
+        .version = TRACE_FILE_VERSION,
+        .bytes = sizeof(h),
+        .trace_version = TRACE_VERSION,
+        .cpus = cpus,
+        .points = (1u << TRACE_POINTS) - 1,
+        .tsc_hz = { 1000000000 },
+        .event_cycles = 70,
+    };
+    struct trace_file_thread t = { 7, 7, "dd" };
+
+    memset(&made, 0, sizeof(made));
+    add(&h, sizeof(h));
+    add_points();
+    add_chunk(TRACE_FILE_COMMAND, "dd if=x", 7);
+    add_chunk(TRACE_FILE_THREAD, &t, sizeof(t));
+    add_chunk(99, "unknown", 7);
+}
+
+#define EVENTS 12u
+
+static inline void make(void)
+{
+    struct trace_file_end e = { TRACE_FILE_ENDED, 0, { EVENTS }, { 0 } };
+
+    make_head(1);
+    begin_blocks();
+    begin_block(0, START + 0x800);
+    add_time(START, 0);
+    add_wake(START + 0x10, 7);
+    add_switch(START + 0x30, 0, 7, 0);
+    add_words(START + 0x40, TRACE_syscall_enter, 3, 0, 1);
+    add_words(START + 0x50, TRACE_irq_enter, 48, (uint32_t)START + 0x4e, 2);
+    add_words(START + 0x60, TRACE_irq_exit, 48, 0, 1);
+    add_words(START + 0x70, TRACE_irq_return, (uint32_t)START + 0x6e, 0, 1);
+    add_switch(START + 0x90, 7, 0, 3);
+    add_wake(START + 0xb0, 7);
+    begin_blocks();
+    begin_block(0, START + 0x900);
+    add_switch(START + 0xd0, 0, 7, 0);
+    add_words(START + 0xe0, TRACE_syscall_exit, 3, (uint32_t)-5, 2);
+    add_words(START + 0xf0, TRACE_syscall_enter, 1, 0, 1);
+    add_switch(START + 0x100, 7, 0, 5);
+    add_chunk(TRACE_FILE_END, &e, sizeof(e));
+}
+
+static char path[] = "/tmp/test_trace_file.XXXXXX";
+
+static inline void write_file(const void *bytes, uint32_t size)
+{
+    FILE *out = fopen(path, "wb");
+
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, size, out), size);
+    assert_int_equal(fclose(out), 0);
+}

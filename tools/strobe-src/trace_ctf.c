@@ -1,0 +1,343 @@
+// A trace in the Common Trace Format 1.8 (diamon.org/ctf): a directory with
+// `metadata`, which describes the streams in the format's language, and a
+// stream cpu_N for each CPU that has events.
+//
+// A stream is packets: magic and stream id, a context (times, size, lost events
+// so far, CPU), and events: u8 id, which is the record's type, u64 TSC, u32
+// thread, its name, the point's fields. Everything is aligned to bytes.
+//
+// The count of lost events may change only from packet to packet. Where events
+// are missing, an empty packet stands from the time of the last event before to
+// that of the loss: so readers see where.
+#include "trace_export.h"
+
+#include "user/libtrace/graph.h"
+#include "user/libtrace/points.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MAGIC 0xc1fc1fc1u
+#define PACKET_BYTES 65536u
+#define PATH_BYTES 4096u
+
+struct context {
+    uint32_t magic, stream;
+    uint64_t begin, end;
+    uint64_t content_bits, packet_bits;
+    uint64_t lost;
+    uint32_t cpu;
+} __attribute__((packed));
+
+struct head {
+    uint8_t id;
+    uint64_t time;
+    uint32_t thread;
+} __attribute__((packed));
+
+#define EVENT_MOST (sizeof(struct head) + 32 + TRACE_FIELDS_MAX)
+
+struct ctf_stream {
+    FILE *out;
+    uint8_t packet[PACKET_BYTES];
+    uint32_t used; // bytes of `packet`; 0: none is begun
+    uint64_t begin, end;
+    uint64_t lost;
+};
+
+struct ctf {
+    const char *directory;
+    struct trace_file *file;
+    struct ctf_stream *streams[TRACE_CPUS_MAX];
+    uint64_t unknown; // events of no known type
+    int error;        // of the first call that failed
+};
+
+// --- packets ----------------------------------------------------------------
+
+static FILE *create(struct ctf *c, const char *name)
+{
+    char path[PATH_BYTES];
+    FILE *out = NULL;
+
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", c->directory, name) >=
+        sizeof(path))
+        errno = ENAMETOOLONG;
+    else
+        out = fopen(path, "wbx");
+    if (!out && !c->error)
+        c->error = errno;
+    return out;
+}
+
+static void close_file(struct ctf *c, FILE *out)
+{
+    if (out && fclose(out) != 0 && !c->error)
+        c->error = errno;
+}
+
+static void end_packet(struct ctf *c, struct ctf_stream *s, uint32_t cpu)
+{
+    struct context x = {
+        .magic = MAGIC,
+        .begin = s->begin,
+        .end = s->end,
+        .content_bits = (uint64_t)s->used * 8,
+        .packet_bits = (uint64_t)s->used * 8,
+        .lost = s->lost,
+        .cpu = cpu,
+    };
+
+    if (!s->used)
+        return;
+    memcpy(s->packet, &x, sizeof(x));
+    if (fwrite(s->packet, 1, s->used, s->out) != s->used && !c->error)
+        c->error = errno;
+    s->used = 0;
+}
+
+static void begin_packet(struct ctf_stream *s, uint64_t time)
+{
+    s->used = sizeof(struct context);
+    s->begin = s->end = time;
+}
+
+// A packet without events, which ends at `time`.
+static void put_empty(struct ctf *c, struct ctf_stream *s, uint32_t cpu,
+                      uint64_t time)
+{
+    end_packet(c, s, cpu);
+    begin_packet(s, s->end);
+    s->end = time;
+    end_packet(c, s, cpu);
+}
+
+// The first packet is empty: losses are differences between packets.
+static struct ctf_stream *stream_of(struct ctf *c, const struct trace_event *e)
+{
+    struct ctf_stream **s = &c->streams[e->cpu];
+    char name[16];
+
+    if (*s || c->error)
+        return *s;
+    *s = calloc(1, sizeof(**s));
+    if (!*s) {
+        c->error = ENOMEM;
+        return NULL;
+    }
+    snprintf(name, sizeof(name), "cpu_%" PRIu32, e->cpu);
+    (*s)->out = create(c, name);
+    (*s)->end = e->time;
+    if ((*s)->out)
+        put_empty(c, *s, e->cpu, e->time);
+    return *s;
+}
+
+// --- events -----------------------------------------------------------------
+
+static const char entry_fields[] = " function:32 mark:32\n";
+static const char exit_fields[] = " function:32 cycles:64\n";
+
+// FIELD:BITS of each, NULL: there is no such type.
+static const char *fields_of(uint32_t type)
+{
+    return type < TRACE_POINTS     ? strchr(trace_point_fields(type), ' ')
+           : type == TRACE_R_ENTRY ? entry_fields
+           : type == TRACE_R_EXIT  ? exit_fields
+                                   : NULL;
+}
+
+static uint32_t bytes_of(const char *fields)
+{
+    struct trace_field f;
+    uint32_t bytes = 0;
+
+    while (trace_point_field(&fields, &f))
+        bytes += f.bits / 8;
+    return bytes;
+}
+
+static void put_event(struct ctf *c, struct ctf_stream *s,
+                      const struct trace_event *e)
+{
+    const char *fields = fields_of(e->type);
+    struct head h = { .id = (uint8_t)e->type, .thread = e->thread };
+    char name[32];
+
+    if (!fields) {
+        c->unknown++;
+        return;
+    }
+    // In a damaged file it may be earlier.
+    h.time = e->time > s->end ? e->time : s->end;
+    if (s->used > PACKET_BYTES - EVENT_MOST)
+        end_packet(c, s, e->cpu);
+    if (!s->used)
+        begin_packet(s, h.time);
+    s->end = h.time;
+    memcpy(s->packet + s->used, &h, sizeof(h));
+    s->used += sizeof(h);
+    trace_file_thread(c->file, e->thread, name);
+    memcpy(s->packet + s->used, name, strlen(name) + 1);
+    s->used += (uint32_t)strlen(name) + 1;
+    memcpy(s->packet + s->used, e->fields, bytes_of(fields));
+    s->used += bytes_of(fields);
+}
+
+static void on_event(void *arg, const struct trace_event *e)
+{
+    struct ctf *c = arg;
+    struct ctf_stream *s = stream_of(c, e);
+    uint32_t count;
+
+    if (!s || !s->out)
+        return;
+    if (e->type != TRACE_R_LOST) {
+        put_event(c, s, e);
+        return;
+    }
+    memcpy(&count, e->fields, sizeof(count));
+    end_packet(c, s, e->cpu);
+    s->lost += count;
+    put_empty(c, s, e->cpu, e->time > s->end ? e->time : s->end);
+}
+
+// --- metadata ---------------------------------------------------------------
+
+static const char types_text[] =
+    "/* CTF 1.8 */\n"
+    "typealias integer { size = 8; align = 8; signed = false; } := uint8_t;\n"
+    "typealias integer { size = 16; align = 8; signed = false; } := uint16_t;\n"
+    "typealias integer { size = 32; align = 8; signed = false; } := uint32_t;\n"
+    "typealias integer { size = 64; align = 8; signed = false; } := uint64_t;\n"
+    "typealias integer { size = 32; align = 8; signed = false; base = 16; } := "
+    "address_t;\n"
+    "trace {\n"
+    "\tmajor = 1; minor = 8; byte_order = le;\n"
+    "\tpacket.header := struct { uint32_t magic; uint32_t stream_id; };\n"
+    "};\n";
+static const char stream_text[] =
+    "typealias integer { size = 64; align = 8; signed = false; map = "
+    "clock.tsc.value; } := tsc_t;\n"
+    "stream {\n"
+    "\tid = 0;\n"
+    "\tpacket.context := struct {\n"
+    "\t\ttsc_t timestamp_begin; tsc_t timestamp_end;\n"
+    "\t\tuint64_t content_size; uint64_t packet_size;\n"
+    "\t\tuint64_t events_discarded; uint32_t cpu_id;\n"
+    "\t};\n"
+    "\tevent.header := struct { uint8_t id; tsc_t timestamp; };\n"
+    "\tevent.context := struct { uint32_t _thread; string _name; };\n"
+    "};\n";
+
+// A string of the language, of printable characters.
+static void put_string(FILE *out, const char *text)
+{
+    fputc('"', out);
+    for (; *text; text++)
+        fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    fputc('"', out);
+}
+
+static void put_environment(struct ctf *c, FILE *out)
+{
+    const struct trace_file *f = c->file;
+    uint64_t lost = (uint64_t)f->end.lost[1] << 32 | f->end.lost[0];
+
+    fputs("env {\n\ttracer_name = \"strobe\";\n\tcommand = ", out);
+    put_string(out, f->command);
+    fprintf(out,
+            ";\n\tcut_off = %d;\n\tlost_after_the_last_events = %" PRIu64
+            ";\n};\n",
+            !f->has_end, lost > f->reader.lost ? lost - f->reader.lost : 0);
+    fprintf(out,
+            "clock { name = tsc; description = \"TSC\"; freq = %" PRIu64
+            "; };\n",
+            f->tsc_hz);
+}
+
+static bool is_address(const struct trace_field *f)
+{
+    static const char *const names[] = { "address", "pc",       "lock",
+                                         "caller",  "function", "mark" };
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (f->length == strlen(names[i]) &&
+            memcmp(f->name, names[i], f->length) == 0)
+            return f->bits == 32;
+    }
+    return false;
+}
+
+// The _ is not a part of the name: it keeps it apart from the language's words.
+static void put_class(FILE *out, uint32_t type)
+{
+    const char *fields = fields_of(type);
+    struct trace_field f;
+
+    if (!fields)
+        return;
+    fprintf(out,
+            "event {\n\tid = %" PRIu32 "; name = \"%s\"; stream_id = 0;\n"
+            "\tfields := struct {",
+            type, trace_point_name(type));
+    while (trace_point_field(&fields, &f)) {
+        if (is_address(&f))
+            fputs(" address_t", out);
+        else
+            fprintf(out, " uint%" PRIu32 "_t", f.bits);
+        fprintf(out, " _%.*s;", (int)f.length, f.name);
+    }
+    fputs(" };\n};\n", out);
+}
+
+static void put_metadata(struct ctf *c)
+{
+    FILE *out = create(c, "metadata");
+
+    if (!out)
+        return;
+    fputs(types_text, out);
+    put_environment(c, out);
+    fputs(stream_text, out);
+    for (uint32_t i = 0; i < 1u << TRACE_TYPE_BITS; i++)
+        put_class(out, i);
+    if (ferror(out) && !c->error)
+        c->error = errno ? errno : EIO;
+    close_file(c, out);
+}
+
+// --- the directory ----------------------------------------------------------
+
+static void close_all(struct ctf *c)
+{
+    for (uint32_t i = 0; i < TRACE_CPUS_MAX; i++) {
+        struct ctf_stream *s = c->streams[i];
+        if (!s)
+            continue;
+        if (s->out)
+            end_packet(c, s, i);
+        close_file(c, s->out);
+        free(s);
+    }
+}
+
+const char *trace_ctf(const char *directory, struct trace_file *f, int *error)
+{
+    struct ctf c = { .directory = directory, .file = f };
+    const char *problem = NULL;
+
+    if (mkdir(directory, 0777) != 0) {
+        c.error = errno;
+    } else {
+        problem = trace_file_events(f, on_event, &c);
+        close_all(&c);
+        put_metadata(&c); // last: what was read is known
+        if (!problem && c.unknown)
+            problem = "it has events of unknown types, which are left out";
+    }
+    *error = c.error;
+    return problem;
+}
