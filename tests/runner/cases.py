@@ -61,11 +61,16 @@ def print_suite(name, cases, output):
               flush=True)
 
 
+def lines_of_times(cases):
+    """A line for each case, the slowest first."""
+    return [f"{case.seconds:7.1f}  {case.name}"
+            for case in sorted(cases, key=lambda case: -case.seconds)]
+
+
 def print_sum(cases):
-    slowest = sorted(cases, key=lambda case: -case.seconds)[:SLOWEST]
+    slowest = lines_of_times(cases)[:SLOWEST]
     print(f"The {len(slowest)} slowest, in seconds:")
-    for case in slowest:
-        print(f"{case.seconds:7.1f}  {case.name}")
+    print("\n".join(slowest))
     for case in cases:
         if case.tries > 1 and not case.failed:
             print(case.second_try())
