@@ -1,5 +1,5 @@
 // Calls to kernel boxes and to other tasks' boxes, and the options of sampling
-// sessions, of counts and of call traces.
+// sessions, of counts, and of traces of calls and of events.
 #include "values.h"
 
 #include <string.h>
@@ -8,6 +8,7 @@
 
 #include <strobe/calls.h>
 #include <strobe/kbox.h>
+#include <strobe/trace.h>
 
 #include "user/libstrobe/sysinfo.h"
 
@@ -70,6 +71,26 @@ static void put_trace(struct draw *d, uint32_t *at)
     }
 }
 
+static void put_event_trace(struct draw *d, uint32_t *at)
+{
+    struct trace_options *o = (void *)at;
+    uint32_t *functions = at + sizeof(*o) / sizeof(*at);
+    uint32_t all = (1u << TRACE_POINTS) - 1;
+
+    *o = (struct trace_options){
+        .size = draw_below(d, 16) ? sizeof(*o) : draw_word(d),
+        .task = draw_below(d, 2) ? 0 : victim(d),
+        .ring_bytes = PICK(d, 0, 0, 8192, 65536, 1, 0x7fffffff),
+        .points = PICK(d, all, all, draw_word(d) & all, 1, 0, ~0u),
+        .functions = (uint32_t)functions,
+        .depth = PICK(d, 0, 0, 1, 30, CALLS_DEPTH_MAX, CALLS_DEPTH_MAX + 1),
+    };
+    if (draw_below(d, 2))
+        o->function_count = some_functions(d, functions, TRACED_MAX);
+    if (draw_below(d, 16) == 0)
+        o->functions = bad_address(d);
+}
+
 // --- sessions
 
 static void put_source(struct draw *d, uint32_t *at, uint32_t bytes)
@@ -129,6 +150,10 @@ static void put_command(struct draw *d, struct ipc_call *c, uint32_t *more)
         put_trace(d, more);
         c->arg[1] = (uint32_t)more;
         break;
+    case SPROFILE_M_TRACE_BEGIN:
+        put_event_trace(d, more);
+        c->arg[1] = (uint32_t)more;
+        break;
     case 0:
     case SPROFILE_M_TASK_BEGIN:
     case SPROFILE_M_SYSTEM_BEGIN:
@@ -148,7 +173,7 @@ uint32_t put_call(struct worker *w, struct draw *d, uint32_t *at)
     c->id = draw_below(d, 8);
     c->method = PICK(d, 1, 1, 1, 2, 3, 4, 5, 6, 7, 1024, 1025, 9999);
     c->flags = PICK(d, 0, 0, 1, 2, 4, 8);
-    c->arg[0] = draw_below(d, SPROFILE_M_CALLS_RESET + 3);
+    c->arg[0] = draw_below(d, SPROFILE_M_TRACE_BEGIN + 2);
     c->arg[1] = buffer(w, d);
     c->arg[2] = PICK(d, 0, 8, 264, 528, PAGE, 65536, 200000, 0xffffffff);
     c->arg[3] = draw_below(d, 2);
