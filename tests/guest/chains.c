@@ -520,7 +520,7 @@ static const char *const entry_code[] = {
     "interrupt_common", "syscall_entry_point", "to_user",
     "trap_return",      "enter_user"
 };
-// The entry code calls the last one where the clock of a host lags.
+// The entry code calls the last one while the user's charged time is ahead.
 static const char *const first_functions[] = {
     "trap_syscall",     "trap_user_exception", "trap_kernel_exception",
     "trap_interrupt",   "fork_child_begin",    "thread_begin",
