@@ -59,9 +59,11 @@ def test_a_profiler_that_stops_reading():
 
 
 # 30 s of virtual time fill the host's pipe and the terminal, whose writer blocks
-# until it is killed. The log continues without the serial line.
+# until it is killed. The log continues without the serial line. An NMI tells that the
+# host has stopped to read: 30 s may be less than it takes to.
 BLOCKED = """
 echo at''work >/dev/kmsg
+while ! dmesg | grep -q 'unexpected NMI'; do usleep 9999; done
 yes >/dev/ttyS0 & p=$!
 sleep 30
 i=0; while [ $i -lt 300 ]; do echo "line $i, not shown" >/dev/kmsg; i=$((i+1)); done
@@ -77,6 +79,7 @@ def test_a_serial_line_that_blocks():
     with Monitored(BLOCKED) as machine:
         machine.wait_for("atwork")
         machine.child.send_signal(signal.SIGSTOP)
+        machine.ask("nmi")
         while machine.end.recv(4096):
             pass  # until QEMU ends
         machine.child.send_signal(signal.SIGCONT)
