@@ -1,5 +1,5 @@
-"""strobe trace --chrome and --ctf: babeltrace2, json and speedscope read what they write, and
-count what `trace summary` counts."""
+"""strobe trace --chrome, --ctf and --trace-dat: babeltrace2, trace-cmd, json and speedscope read
+what they write, and count what `trace summary` counts."""
 import collections
 import json
 import re
@@ -86,6 +86,55 @@ def test_babeltrace_counts_the_same(traces, name):
 def test_events_are_lost_and_told(traces):
     assert lost_of(traces["lossy"][1])[0] > 100
     assert lost_of(traces["whole"][1]) == (0, 0)
+
+
+LINUX_NAMES = {"sched/switch": "sched_switch", "sched/wake": "sched_wakeup",
+               "syscall/enter": "sys_enter", "syscall/exit": "sys_exit",
+               "irq/enter": "irq_handler_entry", "irq/exit": "irq_handler_exit"}
+
+
+def trace_cmd(path, *arguments):
+    run = subprocess.run(["trace-cmd", "report", *arguments, path], check=True,
+                         capture_output=True, text=True)
+    assert run.stderr == ""
+    return run.stdout
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_trace_cmd_counts_the_same(traces, tmp_path, name):
+    path, summary, _, _ = traces[name]
+    out = tmp_path / "trace.dat"
+    strobe("--trace-dat", "-o", out, path, check=True)
+    report = trace_cmd(out, "-t")
+    lines = re.findall(r"^ *(\S+)-(\d+) +\[\d+\].*? (\d+\.\d{9}): (\w+): +(.*)$", report,
+                       re.MULTILINE)
+    expected = collections.Counter()
+    for event, n in counts(summary).items():
+        expected[LINUX_NAMES.get(event, event.replace("/", "_"))] = n
+    expected.pop("LOST", None)
+    seen = collections.Counter(line[3] for line in lines)
+    seen["page_fault"] = seen.pop("page_fault_user", 0) + seen.pop("page_fault_kernel", 0)
+    assert +seen == +expected
+    times = [int(line[2].replace(".", "")) for line in lines]
+    assert times == sorted(times)
+    dropped = [int(n) for n in re.findall(r"\[(\d+) EVENTS DROPPED\]", report)]
+    assert sum(dropped) == lost_of(summary)[0]
+    rest = re.search(r"of any CPU: (\d+)", trace_cmd(out, "--stat"))
+    assert sum(dropped) + int(rest[1]) == lost_of(summary)[1]
+
+
+def test_trace_cmd_knows_threads_and_calls(traces, tmp_path):
+    out = tmp_path / "trace.dat"
+    strobe("--trace-dat", "-o", out, traces["whole"][0], check=True)
+    report = trace_cmd(out)
+    # Linux's plugin of the event writes it, then its print format.
+    assert re.search(r" sched_switch: +swapper/\d:0 R ==> \w+:[1-9]\d*$", report, re.MULTILINE)
+    raw = trace_cmd(out, "-N")
+    switch = re.search(r" sched_switch: +prev_comm=(\S+) prev_pid=(\d+) prev_state=(\w) ==> "
+                       r"next_comm=(\S+) next_pid=(\d+)$", raw, re.MULTILINE)
+    assert switch[1].startswith("swapper/") == (switch[2] == "0")
+    assert switch[4].startswith("swapper/") == (switch[5] == "0")
+    assert re.search(r" sys_enter: +NR 4 \(write\)$", raw, re.MULTILINE)
 
 
 def events_of(trace, phase, process=None):
@@ -185,6 +234,7 @@ def test_errors(traces, tmp_path):
     assert again.returncode == 1 and "name a new directory" in again.stderr
     assert "No such file" in strobe("--ctf", tmp_path / "a/b", path).stderr
     assert "No space left" in strobe("--chrome", "-o", "/dev/full", path).stderr
-    for arguments in ((), ("--chrome",), ("--chrome", "report", path), ("-o", "x", "report", path),
+    assert "No space left" in strobe("--trace-dat", "-o", "/dev/full", path).stderr
+    for arguments in ((), ("--chrome",), ("--trace-dat", "--chrome", path), ("--chrome", "report", path), ("-o", "x", "report", path),
                       ("-c", "1", "summary", path), ("--chrome", "--ctf", "x", path)):
         assert strobe(*arguments).returncode == 2, arguments

@@ -82,6 +82,22 @@ void trace_file_thread(const struct trace_file *f, uint32_t thread,
         snprintf(out, 32, "%s:%" PRIu32, n ? n->name : "?", thread);
 }
 
+const char *trace_file_name(const struct trace_file *f, uint32_t thread)
+{
+    const struct trace_name *n = find_name(f, thread);
+
+    return n ? n->name : "";
+}
+
+const char *trace_file_nth_name(const struct trace_file *f, uint32_t n,
+                                uint32_t *thread)
+{
+    if (n >= f->name_count)
+        return NULL;
+    *thread = f->names[n].thread;
+    return f->names[n].name;
+}
+
 static void take_task(void *arg, const struct sprofile_task *t)
 {
     if (t->kind != SPROFILE_T_ENDED)
