@@ -1,10 +1,12 @@
 // Traces for other programs: what is in the JSON and in the streams, of files
-// that are whole, cut off at each byte, or damaged in each.
+// that are whole, cut off at each byte, or damaged in each. For Perfetto:
+// test_trace_perfetto.c.
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
 // link: user/libtrace/lives.c user/libtrace/spans.c user/libtrace/event_text.c
 // link: user/libtrace/call_names.c user/libstrobe/table.c
 // link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_ctf.c
+// link: tools/strobe-src/trace_tracks.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 

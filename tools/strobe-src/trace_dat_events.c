@@ -174,11 +174,12 @@ static uint32_t word(const struct trace_event *e, uint32_t n)
 static void put_comm(char out[COMM_BYTES], const struct trace_file *f,
                      uint32_t thread, uint32_t cpu)
 {
-    const char *known = trace_file_name(f, thread);
+    uint32_t task;
+    const char *known = trace_file_name(f, thread, &task);
     char name[32];
 
     if (thread)
-        snprintf(name, sizeof(name), "%s", known[0] ? known : "?");
+        snprintf(name, sizeof(name), "%s", known ? known : "?");
     else
         snprintf(name, sizeof(name), "swapper/%" PRIu32, cpu);
     memcpy(out, name, strnlen(name, COMM_BYTES - 1));
