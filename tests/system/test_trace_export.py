@@ -236,6 +236,7 @@ def test_errors(traces, tmp_path):
     assert "No such file" in strobe("--ctf", tmp_path / "a/b", path).stderr
     assert "No space left" in strobe("--chrome", "-o", "/dev/full", path).stderr
     assert "No space left" in strobe("--trace-dat", "-o", "/dev/full", path).stderr
-    for arguments in ((), ("--chrome",), ("--trace-dat", "--chrome", path), ("--chrome", "report", path), ("-o", "x", "report", path),
-                      ("-c", "1", "summary", path), ("--chrome", "--ctf", "x", path)):
+    for arguments in ((), ("--chrome",), ("--chrome", "report", path), ("-o", "x", "report", path),
+                      ("-c", "1", "summary", path), ("--chrome", "--ctf", "x", path),
+                      ("--trace-dat", "--chrome", path)):
         assert strobe(*arguments).returncode == 2, arguments
