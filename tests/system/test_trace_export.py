@@ -164,7 +164,8 @@ def test_trace_cmd_knows_threads_and_calls(traces, tmp_path):
     strobe("--trace-dat", "-o", out, traces["whole"][0], check=True)
     report = trace_cmd(out)
     # Linux's plugin of the event writes it, then its print format.
-    assert re.search(r" sched_switch: +swapper/\d:0 R ==> \w+:[1-9]\d*$", report, re.MULTILINE)
+    assert re.search(r" sched_switch: +swapper/\d:0 \[0\] R ==> \w+:[1-9]\d* \[0\]$", report,
+                     re.MULTILINE)
     raw = trace_cmd(out, "-N")
     switch = re.search(r" sched_switch: +prev_comm=(\S+) prev_pid=(\d+) prev_state=(\w) ==> "
                        r"next_comm=(\S+) next_pid=(\d+)$", raw, re.MULTILINE)
