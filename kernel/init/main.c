@@ -156,8 +156,8 @@ void kernel_main(void)
     arch_init_devices();
     wallclock_init();
     start_scheduling();
-    kernel_sensors_start(); // before the first interrupt
     irq_enable();
+    kernel_sensors_start(); // before anything that they could measure
     timecounters_start();
     smp_start();
     wait_for_schedulers();

@@ -305,6 +305,11 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     struct session *s = alloc_session(task, o, readers);
     if (!s)
         return -ENOMEM;
+    if (s->stream.limited && strchr(o->event, ':') &&
+        point_event_valid(o->event)) {
+        free_session(s); // fields may be the kernel's addresses
+        return -EPERM;
+    }
     s->flags = o->flags;
     s->asked_hz = o->rate_hz;
     mutex_lock(&streams_lock);

@@ -357,15 +357,14 @@ static int publish(struct vnode *root, struct kernel_sensor *k)
 int kernel_sensors_publish(struct vnode *root)
 {
     struct vnode *heap;
-    struct kernel_sensor *ring;
     int err = 0;
     mutex_lock(&namespace_lock);
     LINKER_SET_FOR_EACH(struct kernel_sensor, k, kernel_sensors) {
         if (!err)
             err = publish(root, *k);
     }
-    for (u32 cpu = 0; !err && (ring = kernel_switches_of(cpu)); cpu++)
-        err = publish(root, ring);
+    for (u32 cpu = 0; !err && cpu < cpu_count; cpu++)
+        err = publish(root, kernel_switches_of(cpu));
     if (!err)
         err = directory(root, HEAP, strlen(HEAP), &heap);
     if (!err)

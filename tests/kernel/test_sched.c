@@ -74,14 +74,14 @@ KERNEL_TEST(spinning_threads_are_preempted)
     wait_for(cpu_count * 2);
 }
 
-// True if the first thread gets most of 400 ms and the others their turns: 1 ms
+// True if the first thread gets most of 100 ms and the others their turns: 1 ms
 // in about 11 for each of the two.
 static bool have_their_turns(struct thread *const t[3])
 {
     u64 had[3], sum = 0;
     for (u32 i = 0; i < 3; i++)
         had[i] = cycles_had(t[i]);
-    sleep_ms(400);
+    sleep_ms(100);
     for (u32 i = 0; i < 3; i++) {
         had[i] = cycles_had(t[i]) - had[i];
         sum += had[i];

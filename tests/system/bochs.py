@@ -57,8 +57,8 @@ def make_iso(command, kargs, folder):
     vm.write_overlay(options, f"{folder}/overlay.cpio")
     subprocess.run([f"{ROOT}/tools/build/iso", f"{folder}/strobe.iso",
                     options.kernel, f"quiet {kargs}",
-                    f"{ROOT}/build/initrd", f"{ROOT}/build/tests.cpio",
-                    f"{folder}/overlay.cpio"], check=True)
+                    f"{ROOT}/build/initrd", f"{folder}/overlay.cpio"], check=True,
+                   env={**os.environ, "PRESET": "none", "MENU_SECONDS": "0"})
 
 
 def console(folder):

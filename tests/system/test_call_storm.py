@@ -95,7 +95,7 @@ def check_sums(path):
     return 1
 
 
-@pytest.mark.parametrize("kernel, rounds", (("ordinary", 12), ("addresses", 3)))
+@pytest.mark.parametrize("kernel, rounds", (("ordinary", 6), ("addresses", 2)))
 def test_traces_begin_and_end_at_random(tmp_path, kernel, rounds):
     how = ("--icount", "3") if kernel == "ordinary" else \
         (*options(kernel), *FINE_CLOCK)

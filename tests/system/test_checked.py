@@ -74,6 +74,12 @@ def test_nothing_is_lost_in_sleep(kernel):
     assert nothing_lost(result), result
 
 
+def test_sensors_from_start_up_on():
+    """sensors= takes mutexes where that may be done, and patches code."""
+    result = checked("sensors | grep -c ' open '", "sensors=all")
+    assert result.status == 0 and int(result.output) >= 6, result
+
+
 def test_unknown_failure():
     result = checked(None, "fail_alloc=everything")
     assert result.status == 125, result

@@ -26,6 +26,10 @@ for e in @page/falt @pages/fault @page/fault:adress @ @page page/fault; do
 done
 profile -s lapic -e @page/fault true; profile -F 100 -e @page/fault true; echo "status $?"
 """,
+    "ordinary": """
+su user -c 'profile -e @heap/alloc:object cat /dev/null'; echo "status $?"
+su user -c 'profile -e @heap/alloc cat /dev/null'; echo "status $?"
+""",
     "killed": f"""
 {PATCHED}; profile -e @sched/switch,@irq/enter sleep 100 & sleep 0.3; {PATCHED}
 kill -9 $!; wait; sleep 0.1; {PATCHED}
@@ -126,6 +130,13 @@ def test_wrong_names(results):
     assert "page/fault: no such event; available: cycles" in said, r
     assert "a trace point is its own source" in said and "it has no rate (-F)" in said, r
     assert "status 0" not in r.output, r
+
+
+def test_fields_are_not_shown_to_ordinary_users(results):
+    """They may be the kernel's addresses."""
+    r = results["ordinary"]
+    assert r.output.startswith("status 1\n") and r.output.endswith("status 0\n"), r
+    assert "every heap/alloc on" in r.output and "slab_alloc" not in r.output, r
 
 
 def test_nothing_stays_switched_on(results):

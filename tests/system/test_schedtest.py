@@ -17,10 +17,10 @@ def test_all_promises_on_one_cpu():
     assert "it hides" in result.output and ": seen" in result.output, result
 
 
-# Numbers of threads that are no multiple of the CPUs; ten seconds of each.
+# Numbers of threads that are no multiple of the CPUs; five seconds of each.
 @pytest.mark.parametrize("smp, threads", ((2, 3), (4, 5)))
 def test_equal_threads_get_equal_time(smp, threads):
-    result = bochs(f"schedtest -t {threads} fair", smp=smp)
+    result = bochs(f"schedtest -s 5 -t {threads} fair", smp=smp)
     assert result.status == 0, result
     assert f"{threads} equal CPU-bound threads on {smp} CPUs" in result.output
     assert len(re.findall(r"^  thread \d", result.output,
@@ -29,7 +29,7 @@ def test_equal_threads_get_equal_time(smp, threads):
 
 @pytest.mark.parametrize("smp", (2, 4))
 def test_interactive_threads_run_at_once(smp):
-    result = bochs("schedtest -b 8 latency", smp=smp)
+    result = bochs("schedtest -s 5 -b 8 latency", smp=smp)
     assert result.status == 0, result
     assert f"8 CPU-bound ones on each of {smp} CPUs" in result.output, result
 

@@ -51,7 +51,7 @@ def test_from_the_start():
     assert re.search("/sensors/sched/latency +histogram +open", result.output), result
 
 
-def test_from_the_first_interrupt():
+def test_from_start_up_on():
     result = vm("sensors --json /sensors/irq/duration", "--smp", "2", "--kargs", "sensors=irq/duration")
     created = json.loads(result.output)["created_ns"]
     other_cpus = re.search(r"\[ *([0-9.]+)\] smp: 2 CPUs", result.console)

@@ -85,15 +85,20 @@ def test_system_profile():
     assert re.search(r"^ *\+\d+  sprofile itself$", adds, re.MULTILINE), out
 
 
-FORKS = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i + 1)); done"
+# Programs, and children that are killed before they have been in user mode.
+ENDS = """i=0
+while [ $i -lt 320 ]; do
+    /bin/true
+    [ $((i % 4)) -gt 0 ] || { sleep 9 & kill -9 $!; wait $!; }
+    i=$((i + 1))
+done 2>/dev/null"""
 
 
 @drawn
-@pytest.mark.parametrize("command", (FORKS, "/test/process"))
-def test_exits(command):
+def test_exits():
     """A task is profiled until it has released its memory and its files. In this number
     of samples each function that does it has its share."""
-    out, _ = truth("--json", "--tool", "profile", command)
+    out, _ = truth("--json", "--tool", "profile", ENDS)
     report = json.loads(out)
     tool = report["tools"][0]
     assert tool["test"]["p"] > 1e-9 and tool["test_same_run"]["p"] > 1e-9, tool
@@ -105,10 +110,11 @@ def test_exits(command):
                  "files_unref_[k]", "release_memory_[i]"):
         parts[0].append(due.get(name, 0))
         parts[1].append(samples.get(name, 0))
-    assert sum(parts[0][1:]) > 15, parts
+    # None is seen by chance in 1 of 10^9 draws.
+    assert sum(parts[0][1:]) > 21, parts
+    assert sum(parts[1][1:]) > 0, parts
     for expected, found in zip(*parts):
         assert abs(found - expected) < 5 * math.sqrt(expected) + 5, parts
-    assert sum(parts[1][1:]) > 0.5 * sum(parts[0][1:]), parts
 
 
 CLOCK = "n=$(($(date +%s) % 1000)); while [ $n -gt 0 ]; do n=$((n - 1)); done"

@@ -42,10 +42,18 @@ static void print_starved(FILE *out, const struct sprofile_info *info)
             came(info), info->expected, info->source);
 }
 
+// Every event of a trace point is a sample. (Counters skip events if asked for
+// each one.)
+static bool takes_all(const struct sprofile_info *info)
+{
+    return info->period == 1 &&
+           strcmp(info->source, SPROFILE_POINT_SOURCE) == 0;
+}
+
 static void print_source(FILE *out, const struct sprofile_info *info,
                          const struct sprofile_options *o)
 {
-    if (info->period == 1 && info->rate_hz == 0)
+    if (takes_all(info))
         fprintf(out, "Source:  %s, every %s", info->source, info->event);
     else if (info->event[0] != '\0' && info->rate_hz == 0)
         fprintf(out, "Source:  %s, every %" PRIu64 " %s", info->source,
@@ -53,7 +61,7 @@ static void print_source(FILE *out, const struct sprofile_info *info,
     else
         fprintf(out, "Source:  %s at %u Hz", info->source, info->rate_hz);
     fprintf(out, " on %u CPU%s", info->cpus, info->cpus == 1 ? "" : "s");
-    if (info->period != 1)
+    if (!takes_all(info))
         fputs(info->random ? ", at random" : ", at fixed distances", out);
     if (o->source[0] != '\0' && strcmp(o->source, info->source) != 0)
         fprintf(out, "; instead of %s, as asked", o->source);
@@ -180,7 +188,7 @@ static void print_shares(FILE *out, const struct sprofile_info *info,
 
     if (h.samples == 0)
         return;
-    if (info->period == 1 && info->lost + info->throttled == 0) {
+    if (takes_all(info) && info->lost + info->throttled == 0) {
         fprintf(out, "Shares:  of %s, all %" PRIu64 " of them: exact\n",
                 info->event, h.samples);
         return;
