@@ -16,7 +16,7 @@ static const struct tool_option options[] = {
     { 't', "thread", "thread_id", "Report only events of this thread",
       .text = &thread },
     { 'c', "cpu", "cpu", "Report only events on this CPU", .text = &cpu },
-    { 0, "chrome", NULL, "JSON for Perfetto and speedscope", .flag = &chrome },
+    { 0, "chrome", NULL, "JSON for speedscope, and others", .flag = &chrome },
     { 0, "perfetto", NULL, "A trace for ui.perfetto.dev", .flag = &perfetto },
     { 0, "ctf", "directory", "Common Trace Format, for babeltrace2",
       .text = &ctf },
@@ -28,8 +28,7 @@ static const struct tool_option options[] = {
 };
 static const struct tool tool = {
     .usage = "strobe trace report|summary|--chrome|--perfetto|--trace-dat|"
-             "--ctf DIRECTORY "
-             "FILE",
+             "--ctf DIRECTORY FILE",
     .options = options,
     .notes = "report: a line for each event. summary: counts, rates, and times "
              "of threads,\nsystem calls and interrupts. FILE is from `trace "
