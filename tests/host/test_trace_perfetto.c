@@ -1,5 +1,6 @@
 // Traces for Perfetto: what is in the packets, of files that are whole, cut off
-// at each byte, or damaged in each. The packets are decoded and checked as text:
+// at each byte, or damaged in each. The packets are decoded and checked as
+// text:
 //
 //     begin|end|instant TIME KIND:ID NAME    on the track with this uuid
 //     counter TIME KIND:ID VALUE
