@@ -1,10 +1,12 @@
 // Traces for other programs: what is in the JSON and in the streams, of files
-// that are whole, cut off at each byte, or damaged in each.
+// that are whole, cut off at each byte, or damaged in each. For Perfetto:
+// test_trace_perfetto.c.
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
 // link: user/libtrace/lives.c user/libtrace/spans.c user/libtrace/event_text.c
 // link: user/libtrace/call_names.c user/libstrobe/table.c
 // link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_ctf.c
+// link: tools/strobe-src/trace_tracks.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 
@@ -14,35 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define LOST 40u
-#define LOST_AT_END 2u
-
 static char directory[] = "/tmp/test_trace_ctf.XXXXXX";
-
-// Two CPUs; on one events are missing.
-static void make_lossy(void)
-{
-    struct trace_file_end e = {
-        TRACE_FILE_ENDED, 0, { 8 }, { LOST + LOST_AT_END }
-    };
-
-    make_head(2);
-    begin_blocks();
-    begin_block(0, START + 0x800);
-    add_time(START, 7);
-    add_words(START + 0x10, TRACE_syscall_enter, 3, 0, 1);
-    add_words(START + 0x20, TRACE_page_fault, 0x5000, 6, 2);
-    add_words(START + 0x30, TRACE_page_fault_end, 0, 0, 1);
-    add_lost(START + 0x60, 0, LOST);
-    add_switch(START + 0x62, 0, 9, 0); // by `at` it is before the loss
-    add_words(START + 0x70, TRACE_timer_fire, 0x1234, 9, 2);
-    begin_block(1, START + 0x800);
-    add_time(START, 8);
-    add_wake(START + 0x11, 7);
-    add_words(START + 0x40, TRACE_irq_enter, 50, (uint32_t)START + 0x3e, 2);
-    add_words(START + 0x50, TRACE_irq_exit, 50, 0, 1);
-    add_chunk(TRACE_FILE_END, &e, sizeof(e));
-}
 
 // --- JSON -------------------------------------------------------------------
 

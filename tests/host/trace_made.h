@@ -173,6 +173,34 @@ static inline void make(void)
     add_chunk(TRACE_FILE_END, &e, sizeof(e));
 }
 
+#define LOST 40u
+#define LOST_AT_END 2u
+
+// Two CPUs; on one events are missing.
+static inline void make_lossy(void)
+{
+    struct trace_file_end e = {
+        TRACE_FILE_ENDED, 0, { 8 }, { LOST + LOST_AT_END }
+    };
+
+    make_head(2);
+    begin_blocks();
+    begin_block(0, START + 0x800);
+    add_time(START, 7);
+    add_words(START + 0x10, TRACE_syscall_enter, 3, 0, 1);
+    add_words(START + 0x20, TRACE_page_fault, 0x5000, 6, 2);
+    add_words(START + 0x30, TRACE_page_fault_end, 0, 0, 1);
+    add_lost(START + 0x60, 0, LOST);
+    add_switch(START + 0x62, 0, 9, 0); // by `at` it is before the loss
+    add_words(START + 0x70, TRACE_timer_fire, 0x1234, 9, 2);
+    begin_block(1, START + 0x800);
+    add_time(START, 8);
+    add_wake(START + 0x11, 7);
+    add_words(START + 0x40, TRACE_irq_enter, 50, (uint32_t)START + 0x3e, 2);
+    add_words(START + 0x50, TRACE_irq_exit, 50, 0, 1);
+    add_chunk(TRACE_FILE_END, &e, sizeof(e));
+}
+
 static char path[] = "/tmp/test_trace_file.XXXXXX";
 
 static inline void write_file(const void *bytes, uint32_t size)

@@ -2,8 +2,8 @@
 // each sample at its time on the track of its thread, with its callers.
 // Programs, functions and chains are written once, before the samples.
 #include "export.h"
+#include "perfetto_packet.h"
 #include "places.h"
-#include "protobuf.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,17 +12,6 @@
 #define ADDRESSES (1ull << 32)
 
 // Field numbers of the messages.
-enum { TRACE_PACKET = 1 };
-enum {
-    PACKET_PROCESS_TREE = 2,
-    PACKET_TIMESTAMP = 8,
-    PACKET_SEQUENCE = 10,
-    PACKET_INTERNED = 12,
-    PACKET_FLAGS,
-    PACKET_PERF_SAMPLE = 66,
-    PACKET_FIRST = 87,
-};
-enum { FLAG_CLEARED = 1, FLAG_NEEDS_INTERNED = 2 };
 enum { TREE_PROCESS = 1, TREE_THREAD };
 enum { PROCESS_ID = 1, PROCESS_COMMAND = 3 };
 enum { THREAD_ID = 1, THREAD_NAME, THREAD_PROCESS };
@@ -47,8 +36,6 @@ enum {
 };
 enum { IN_KERNEL = 1, IN_USER };
 
-#define SEQUENCE 1 // the only one
-
 // Ids begin at 1. They number images, rows of the view, places, and the
 // callstacks of samples, by chain node. Idle has one more row and place, and
 // its callstacks follow those of all nodes.
@@ -64,15 +51,9 @@ static const struct chains *chains_of(const struct perfetto *p)
     return &p->e->profile->samples.chains;
 }
 
-// Writes the packet and empties it.
 static void put_packet(struct perfetto *p)
 {
-    struct message trace = { 0 };
-
-    message_number(&p->packet, PACKET_SEQUENCE, SEQUENCE);
-    message_add(&trace, TRACE_PACKET, &p->packet);
-    fwrite(trace.bytes, 1, trace.size, p->e->out);
-    message_free(&trace);
+    perfetto_put(p->e->out, &p->packet);
 }
 
 static void put_string(struct perfetto *p, uint32_t field, uint64_t id,

@@ -34,12 +34,21 @@ void message_element(struct message *list, uint64_t number)
     append(list, bytes, size);
 }
 
-void message_number(struct message *m, uint32_t field, uint64_t number)
+void message_value(struct message *m, uint32_t field, uint64_t number)
 {
-    if (number == 0)
-        return;
     message_element(m, field << 3 | VARINT);
     message_element(m, number);
+}
+
+void message_number(struct message *m, uint32_t field, uint64_t number)
+{
+    if (number)
+        message_value(m, field, number);
+}
+
+void message_text(struct message *m, uint32_t field, const char *text)
+{
+    message_bytes(m, field, text, strlen(text));
 }
 
 void message_bytes(struct message *m, uint32_t field, const void *bytes,

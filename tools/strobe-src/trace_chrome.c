@@ -13,41 +13,26 @@
 // slice is a nanosecond shorter than it was: speedscope adds begin and duration
 // in floating point, and would else see it end after the next one's begin.
 //
-// What only one task does (`trace record -t`, `-1`) says nothing of who else
-// ran, and not who woke its threads: then process 1 has no threads, process 2
-// has only what runs.
+// Of a trace of one task process 1 has no threads, process 2 has only what runs
+// (trace_tracks.h).
 #include "trace_export.h"
+#include "trace_tracks.h"
 
 #include "strobe.h"
 #include "user/libtrace/graph.h"
-#include "user/libtrace/lives.h"
 #include "user/libtrace/points.h"
-#include "user/libtrace/report.h"
-#include "user/libtrace/spans.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CPUS = 1, STATES, CALLS }; // processes
 
 // Threads' ids are below: so an id is of one track in each process.
 #define CPU_TRACK 0x40000000u
-#define BIT(point) (1u << TRACE_##point)
 
 struct chrome {
     FILE *out;
-    struct trace_file *file;
-    struct lives lives;
-    struct spans spans;
-    bool begun;
-    uint64_t first, last, lost;
-    // A text of one event.
-    FILE *text;
-    char *text_bytes;
-    size_t text_size;
-    // Threads that have a track in CALLS.
-    uint32_t *named, named_count, named_room;
+    struct tracks tracks;
 };
 
 // --- one event --------------------------------------------------------------
@@ -59,7 +44,7 @@ static void put_text(FILE *out, const char *text)
 
 static uint64_t ns_at(const struct chrome *c, uint64_t time)
 {
-    return time > c->first ? trace_file_ns(c->file, time - c->first) : 0;
+    return tracks_ns(&c->tracks, time);
 }
 
 static void put_us(FILE *out, const char *member, uint64_t ns)
@@ -100,49 +85,27 @@ static void put_name_of(struct chrome *c, uint32_t process, uint32_t track,
 
 // --- tracks -----------------------------------------------------------------
 
-// The track of a thread in CALLS, which is named at the end.
-static void need_track(struct chrome *c, uint32_t thread)
-{
-    for (uint32_t i = c->named_count; i--;) {
-        if (c->named[i] == thread)
-            return;
-    }
-    if (c->named_count == c->named_room) {
-        uint32_t room = c->named_room ? c->named_room * 2 : 64;
-        void *more = realloc(c->named, room * sizeof(*c->named));
-        if (!more)
-            return; // it has no name
-        c->named = more;
-        c->named_room = room;
-    }
-    c->named[c->named_count++] = thread;
-}
-
 static void put_names(struct chrome *c)
 {
     static const char *const processes[] = { "CPUs", "Threads: states",
                                              "Threads: calls" };
+    const struct tracks *t = &c->tracks;
     char name[32];
 
     for (uint32_t i = CPUS; i <= CALLS; i++)
         put_name_of(c, i, 0, "process_name", processes[i - CPUS]);
-    for (uint32_t i = 0; i < c->file->head.cpus; i++) {
+    for (uint32_t i = 0; i < t->file->head.cpus; i++) {
         snprintf(name, sizeof(name), "CPU %" PRIu32, i);
         put_name_of(c, CPUS, CPU_TRACK + i, "thread_name", name);
     }
-    for (uint32_t i = 0; i < c->named_count; i++) {
-        trace_file_thread(c->file, c->named[i], name);
-        put_name_of(c, STATES, c->named[i], "thread_name", name);
-        put_name_of(c, CALLS, c->named[i], "thread_name", name);
+    for (uint32_t i = 0; i < t->thread_count; i++) {
+        trace_file_thread(t->file, t->threads[i].thread, name);
+        put_name_of(c, STATES, t->threads[i].thread, "thread_name", name);
+        put_name_of(c, CALLS, t->threads[i].thread, "thread_name", name);
     }
 }
 
 // --- slices -----------------------------------------------------------------
-
-static bool has_all(const struct chrome *c, uint32_t points)
-{
-    return (c->file->head.points & points) == points;
-}
 
 static void on_piece(void *arg, const struct life *t, uint64_t until)
 {
@@ -150,12 +113,7 @@ static void on_piece(void *arg, const struct life *t, uint64_t until)
                                          [LIFE_READY] = "ready",
                                          [LIFE_BLOCKED] = "blocked" };
     struct chrome *c = arg;
-    bool all =
-        !c->file->head.task && has_all(c, BIT(sched_switch) | BIT(sched_wake));
 
-    if (!has_all(c, BIT(sched_switch)) || (!all && t->state != LIFE_RUNNING))
-        return;
-    need_track(c, t->thread);
     begin_slice(c, STATES, t->thread, names[t->state], t->since, until);
     if (t->state == LIFE_RUNNING)
         fprintf(c->out, ",\"args\":{\"cpu\":%" PRIu32 "}", t->cpu);
@@ -168,9 +126,7 @@ static void on_ran(void *arg, uint32_t cpu, uint32_t thread, uint64_t from,
     struct chrome *c = arg;
     char name[32];
 
-    if (!thread || c->file->head.task || !has_all(c, BIT(sched_switch)))
-        return;
-    trace_file_thread(c->file, thread, name);
+    trace_file_thread(c->tracks.file, thread, name);
     begin_slice(c, CPUS, CPU_TRACK + cpu, name, from, until);
     fputc('}', c->out);
 }
@@ -196,7 +152,6 @@ static void on_span(void *arg, const struct span *s)
         fprintf(c->out, ",\"args\":{\"address\":\"%#" PRIx32 "\"", s->what);
         break;
     }
-    need_track(c, s->thread);
     if (s->whole)
         fprintf(c->out, ",\"result\":%" PRId32, (int32_t)s->result);
     else
@@ -206,58 +161,29 @@ static void on_span(void *arg, const struct span *s)
 
 // --- other events -----------------------------------------------------------
 
-static void put_lost(struct chrome *c, uint64_t time)
+static void on_lost(void *arg, const struct trace_event *e, uint64_t time)
 {
+    struct chrome *c = arg;
+
+    (void)e;
     begin(c, "C", CPUS, 0, "lost events");
     put_us(c->out, "ts", ns_at(c, time));
-    fprintf(c->out, ",\"args\":{\"lost\":%" PRIu64 "}}", c->lost);
+    fprintf(c->out, ",\"args\":{\"lost\":%" PRIu64 "}}", c->tracks.lost);
 }
 
-static void put_point(struct chrome *c, const struct trace_event *e)
+static void on_point(void *arg, const struct trace_event *e)
 {
-    if (e->thread)
-        need_track(c, e->thread);
+    struct chrome *c = arg;
+    size_t size;
+
     begin(c, "i", e->thread ? CALLS : CPUS,
           e->thread ? e->thread : CPU_TRACK + e->cpu,
           trace_point_name(e->type));
     put_us(c->out, "ts", ns_at(c, e->time));
     fputs(",\"s\":\"t\",\"args\":{\"event\":", c->out);
-    rewind(c->text);
-    trace_event_text(c->text, c->file, e);
-    fflush(c->text);
-    json_string(c->out, c->text_bytes, (size_t)ftello(c->text));
+    const char *text = tracks_text(&c->tracks, e, &size);
+    json_string(c->out, text, size);
     fprintf(c->out, ",\"cpu\":%" PRIu32 "}}", e->cpu);
-}
-
-static void on_event(void *arg, const struct trace_event *e)
-{
-    struct chrome *c = arg;
-    uint32_t count;
-
-    if (!c->begun)
-        c->first = e->time;
-    c->begun = true;
-    c->last = e->time;
-    lives_event(&c->lives, e);
-    spans_event(&c->spans, e);
-    switch (e->type) {
-    case TRACE_sched_switch:
-    case TRACE_syscall_enter:
-    case TRACE_syscall_exit:
-    case TRACE_irq_enter:
-    case TRACE_irq_exit:
-    case TRACE_irq_return:
-    case TRACE_page_fault:
-    case TRACE_page_fault_end:
-        break; // slices
-    case TRACE_R_LOST:
-        memcpy(&count, e->fields, sizeof(count));
-        c->lost += count;
-        put_lost(c, e->time);
-        break;
-    default:
-        put_point(c, e);
-    }
 }
 
 // --- the file ---------------------------------------------------------------
@@ -265,63 +191,29 @@ static void on_event(void *arg, const struct trace_event *e)
 static void put_head(struct chrome *c)
 {
     fputs("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"command\":", c->out);
-    put_text(c->out, c->file->command);
+    put_text(c->out, c->tracks.file->command);
     fprintf(c->out, ",\"tsc_hz\":\"%" PRIu64 "\"},\n\"traceEvents\":[\n",
-            c->file->tsc_hz);
+            c->tracks.file->tsc_hz);
     // So that each further one follows a comma.
     fputs("{\"ph\":\"M\",\"pid\":1,\"tid\":0,\"name\":\"process_sort_index\","
           "\"args\":{\"sort_index\":0}}",
           c->out);
 }
 
-static void put_end(struct chrome *c)
-{
-    uint64_t lost = (uint64_t)c->file->end.lost[1] << 32 | c->file->end.lost[0];
-
-    // Those behind a CPU's last event.
-    if (c->file->has_end && lost > c->lost) {
-        c->lost = lost;
-        put_lost(c, c->last);
-    }
-    put_names(c);
-    fputs("\n]}\n", c->out);
-}
-
-static const char *export(struct chrome *c)
-{
-    put_head(c);
-    const char *problem = trace_file_events(c->file, on_event, c);
-    lives_finish(&c->lives, c->last);
-    spans_finish(&c->spans, c->last);
-    put_end(c);
-    if (!problem && (c->lives.no_memory || c->spans.no_memory))
-        problem = "not enough memory: slices are missing";
-    return problem;
-}
-
 const char *trace_chrome(FILE *out, struct trace_file *f)
 {
-    struct chrome *c = calloc(1, sizeof(*c));
-    const char *problem = "not enough memory";
+    static const struct tracks_writer writer = { .piece = on_piece,
+                                                 .ran = on_ran,
+                                                 .span = on_span,
+                                                 .point = on_point,
+                                                 .lost = on_lost };
+    struct chrome c = { .out = out,
+                        .tracks = { .file = f, .to = &writer, .arg = &c } };
 
-    if (!c)
-        return problem;
-    c->out = out;
-    c->file = f;
-    c->lives.piece = on_piece;
-    c->lives.ran = on_ran;
-    c->lives.arg = c;
-    c->spans.span = on_span;
-    c->spans.arg = c;
-    c->text = open_memstream(&c->text_bytes, &c->text_size);
-    if (c->text) {
-        problem = export(c);
-        fclose(c->text);
-    }
-    lives_free(&c->lives);
-    spans_free(&c->spans);
-    free(c->text_bytes);
-    free(c->named);
-    free(c);
+    put_head(&c);
+    const char *problem = tracks_tell(&c.tracks);
+    put_names(&c);
+    fputs("\n]}\n", out);
+    tracks_free(&c.tracks);
     return problem;
 }

@@ -138,32 +138,10 @@ static struct ctf_stream *stream_of(struct ctf *c, const struct trace_event *e)
 
 // --- events -----------------------------------------------------------------
 
-static const char entry_fields[] = " function:32 mark:32\n";
-static const char exit_fields[] = " function:32 cycles:64\n";
-
-// FIELD:BITS of each, NULL: there is no such type.
-static const char *fields_of(uint32_t type)
-{
-    return type < TRACE_POINTS     ? strchr(trace_point_fields(type), ' ')
-           : type == TRACE_R_ENTRY ? entry_fields
-           : type == TRACE_R_EXIT  ? exit_fields
-                                   : NULL;
-}
-
-static uint32_t bytes_of(const char *fields)
-{
-    struct trace_field f;
-    uint32_t bytes = 0;
-
-    while (trace_point_field(&fields, &f))
-        bytes += f.bits / 8;
-    return bytes;
-}
-
 static void put_event(struct ctf *c, struct ctf_stream *s,
                       const struct trace_event *e)
 {
-    const char *fields = fields_of(e->type);
+    const char *fields = trace_type_fields(e->type);
     struct head h = { .id = (uint8_t)e->type, .thread = e->thread };
     char name[32];
 
@@ -183,8 +161,8 @@ static void put_event(struct ctf *c, struct ctf_stream *s,
     trace_file_thread(c->file, e->thread, name);
     memcpy(s->packet + s->used, name, strlen(name) + 1);
     s->used += (uint32_t)strlen(name) + 1;
-    memcpy(s->packet + s->used, e->fields, bytes_of(fields));
-    s->used += bytes_of(fields);
+    memcpy(s->packet + s->used, e->fields, trace_fields_bytes(fields));
+    s->used += trace_fields_bytes(fields);
 }
 
 static void on_event(void *arg, const struct trace_event *e)
@@ -259,22 +237,10 @@ static void put_environment(struct ctf *c, FILE *out)
             f->tsc_hz);
 }
 
-static bool is_address(const struct trace_field *f)
-{
-    static const char *const names[] = { "address", "pc",       "lock",
-                                         "caller",  "function", "mark" };
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (f->length == strlen(names[i]) &&
-            memcmp(f->name, names[i], f->length) == 0)
-            return f->bits == 32;
-    }
-    return false;
-}
-
 // The _ is not a part of the name: it keeps it apart from the language's words.
 static void put_class(FILE *out, uint32_t type)
 {
-    const char *fields = fields_of(type);
+    const char *fields = trace_type_fields(type);
     struct trace_field f;
 
     if (!fields)
@@ -284,7 +250,7 @@ static void put_class(FILE *out, uint32_t type)
             "\tfields := struct {",
             type, trace_point_name(type));
     while (trace_point_field(&fields, &f)) {
-        if (is_address(&f))
+        if (trace_field_is_address(&f))
             fputs(" address_t", out);
         else
             fprintf(out, " uint%" PRIu32 "_t", f.bits);

@@ -17,3 +17,11 @@ const char *trace_call_name(uint32_t number)
     }
     return "?";
 }
+
+const char *trace_nth_call(uint32_t n, uint32_t *number)
+{
+    if (n >= sizeof(calls) / sizeof(calls[0]))
+        return NULL;
+    *number = calls[n].number;
+    return calls[n].name;
+}

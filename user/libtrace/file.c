@@ -14,7 +14,7 @@
 #define BODY_MAX (64u << 20) // of a chunk that is taken whole
 
 struct trace_name {
-    uint32_t thread;
+    uint32_t thread, task;
     char name[NAME_BYTES + 1];
 };
 
@@ -53,7 +53,8 @@ static void copy_name(char *out, const char *name)
 }
 
 // Without memory for it a thread is shown by its number.
-static void set_name(struct trace_file *f, uint32_t thread, const char *name)
+static void set_name(struct trace_file *f, uint32_t thread, uint32_t task,
+                     const char *name)
 {
     struct trace_name *n = find_name(f, thread);
 
@@ -68,24 +69,44 @@ static void set_name(struct trace_file *f, uint32_t thread, const char *name)
     if (!n)
         n = &f->names[f->name_count++];
     n->thread = thread;
+    n->task = task;
     copy_name(n->name, name);
+}
+
+const char *trace_file_name(const struct trace_file *f, uint32_t thread,
+                            uint32_t *task)
+{
+    const struct trace_name *n = thread ? find_name(f, thread) : NULL;
+
+    *task = n ? n->task : 0;
+    return n ? n->name : NULL;
 }
 
 void trace_file_thread(const struct trace_file *f, uint32_t thread,
                        char out[32])
 {
-    const struct trace_name *n = thread ? find_name(f, thread) : NULL;
+    uint32_t task;
+    const char *name = trace_file_name(f, thread, &task);
 
     if (!thread)
         strcpy(out, "[idle]");
     else
-        snprintf(out, 32, "%s:%" PRIu32, n ? n->name : "?", thread);
+        snprintf(out, 32, "%s:%" PRIu32, name ? name : "?", thread);
+}
+
+const char *trace_file_nth_name(const struct trace_file *f, uint32_t n,
+                                uint32_t *thread)
+{
+    if (n >= f->name_count)
+        return NULL;
+    *thread = f->names[n].thread;
+    return f->names[n].name;
 }
 
 static void take_task(void *arg, const struct sprofile_task *t)
 {
     if (t->kind != SPROFILE_T_ENDED)
-        set_name(arg, t->task, t->name);
+        set_name(arg, t->task, t->task, t->name);
 }
 
 static void pass_event(void *arg, const struct trace_event *e)
@@ -139,7 +160,7 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
     case TRACE_FILE_THREAD:
         if (there >= sizeof(t) && take(f, &t, sizeof(t)) == sizeof(t) &&
             !find_name(f, t.thread))
-            set_name(f, t.thread, t.name);
+            set_name(f, t.thread, t.task, t.name);
         break;
     case TRACE_FILE_END:
         f->has_end = there >= sizeof(f->end) &&

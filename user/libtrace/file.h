@@ -42,4 +42,10 @@ void trace_file_close(struct trace_file *f);
 // "NAME:THREAD", "[idle]", or "?:THREAD": as of the event that is delivered.
 void trace_file_thread(const struct trace_file *f, uint32_t thread,
                        char out[32]);
+// The thread's name as of then, NULL: unknown. *task is its task, 0: unknown.
+const char *trace_file_name(const struct trace_file *f, uint32_t thread,
+                            uint32_t *task);
+// The Nth thread that has a name, with its number. NULL: there are fewer.
+const char *trace_file_nth_name(const struct trace_file *f, uint32_t n,
+                                uint32_t *thread);
 uint64_t trace_file_ns(const struct trace_file *f, uint64_t cycles);

@@ -28,6 +28,8 @@ struct graph {
 
 // The name of a system call, "?" if there is none (call_names.c).
 const char *trace_call_name(uint32_t number);
+// The Nth system call's name and number. NULL: there are fewer.
+const char *trace_nth_call(uint32_t n, uint32_t *number);
 
 void graph_print_titles(struct graph *g);
 void graph_event(struct graph *g, const struct trace_event *e);

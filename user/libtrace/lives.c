@@ -8,10 +8,9 @@
 // What thread states are called in a switch's record: those of the kernel.
 enum { RUNNING, READY, SLEEPING, WAITING, STOPPED, DEAD };
 
-// The time of which `low` is the low word: shortly before the event. What
-// precedes a loss has been ended there.
-static uint64_t full_time(const struct lives *l, const struct trace_event *e,
-                          uint32_t low)
+// What precedes a loss has been ended there.
+uint64_t lives_time(const struct lives *l, const struct trace_event *e,
+                    uint32_t low)
 {
     uint64_t at = e->time - (uint32_t)((uint32_t)e->time - low);
 
@@ -200,7 +199,7 @@ static void on_switch(struct lives *l, const struct trace_event *e)
 
     if (!trace_fields(e, &s, sizeof(s)))
         return;
-    uint64_t at = full_time(l, e, s.at);
+    uint64_t at = lives_time(l, e, s.at);
     if (!l->cpu[e->cpu].known)
         begin_cpu(l, e, at);
     charge_cpu(l, e->cpu, at);
@@ -214,7 +213,7 @@ static void on_wake(struct lives *l, const struct trace_event *e)
     struct trace_sched_wake w;
 
     if (trace_fields(e, &w, sizeof(w)))
-        made_ready(l, w.thread, full_time(l, e, w.at));
+        made_ready(l, w.thread, lives_time(l, e, w.at));
 }
 
 // Nested interrupts are a part of the outermost one.
@@ -224,7 +223,7 @@ static void on_interrupt(struct lives *l, const struct trace_event *e)
 
     if (!trace_fields(e, &i, sizeof(i)))
         return;
-    uint64_t at = full_time(l, e, i.at);
+    uint64_t at = lives_time(l, e, i.at);
     if (!l->cpu[e->cpu].known)
         begin_cpu(l, e, at);
     if (!l->cpu[e->cpu].depth++)
@@ -237,7 +236,7 @@ static void on_return(struct lives *l, const struct trace_event *e)
 
     if (!trace_fields(e, &r, sizeof(r)))
         return;
-    uint64_t at = full_time(l, e, r.at);
+    uint64_t at = lives_time(l, e, r.at);
     if (!l->cpu[e->cpu].known)
         begin_cpu(l, e, at);
     if (l->cpu[e->cpu].depth && !--l->cpu[e->cpu].depth)

@@ -60,6 +60,10 @@ struct lives {
 // Zeroed before the first event, but for the first three members. Events in the
 // order of time.
 void lives_event(struct lives *l, const struct trace_event *e);
+// The time of which `low`, an event's `at`, is the low word: shortly before the
+// event, but not before the last loss.
+uint64_t lives_time(const struct lives *l, const struct trace_event *e,
+                    uint32_t low);
 // The life of a thread, or NULL.
 struct life *lives_find(struct lives *l, uint32_t thread);
 // All that is open ends at `time`: no more events will come.

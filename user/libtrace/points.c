@@ -59,6 +59,37 @@ bool trace_point_field(const char **at, struct trace_field *f)
     return true;
 }
 
+const char *trace_type_fields(uint32_t type)
+{
+    return type < TRACE_POINTS     ? strchr(points[type].fields, ' ')
+           : type == TRACE_R_ENTRY ? " function:32 mark:32\n"
+           : type == TRACE_R_EXIT  ? " function:32 cycles:64\n"
+                                   : NULL;
+}
+
+uint32_t trace_fields_bytes(const char *fields)
+{
+    struct trace_field f;
+    uint32_t bytes = 0;
+
+    while (trace_point_field(&fields, &f))
+        bytes += f.bits / 8;
+    return bytes;
+}
+
+bool trace_field_is_address(const struct trace_field *f)
+{
+    static const char *const names[] = { "address", "pc",       "lock",
+                                         "caller",  "function", "mark" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (f->length == strlen(names[i]) &&
+            memcmp(f->name, names[i], f->length) == 0)
+            return f->bits == 32;
+    }
+    return false;
+}
+
 bool trace_points_are(const char *text, size_t size)
 {
     for (uint32_t i = 0; i < TRACE_POINTS; i++) {

@@ -21,6 +21,13 @@ struct trace_field {
 // The next field of a line, which begins at its first space; *at goes on to the
 // next one. False: there is none.
 bool trace_point_field(const char **at, struct trace_field *f);
+// The line's part that begins at that space, of any type of events: functions'
+// entries and exits, too. NULL: there is no such type.
+const char *trace_type_fields(uint32_t type);
+// The bytes of all fields of it.
+uint32_t trace_fields_bytes(const char *fields);
+// Whether it is shown in hexadecimal.
+bool trace_field_is_address(const struct trace_field *f);
 // Whether `text` is the table of the points that this program knows.
 bool trace_points_are(const char *text, size_t size);
 
