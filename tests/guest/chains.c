@@ -520,9 +520,11 @@ static const char *const entry_code[] = {
     "interrupt_common", "syscall_entry_point", "to_user",
     "trap_return",      "enter_user"
 };
+// The entry code calls the last one while the user's charged time is ahead.
 static const char *const first_functions[] = {
-    "trap_syscall",   "trap_user_exception", "trap_kernel_exception",
-    "trap_interrupt", "fork_child_begin",    "thread_begin"
+    "trap_syscall",     "trap_user_exception", "trap_kernel_exception",
+    "trap_interrupt",   "fork_child_begin",    "thread_begin",
+    "ledger_await_user"
 };
 // While these run, the stack may be another thread's.
 static const char *const switching[] = { "switch_away", "switch_stack",

@@ -95,10 +95,11 @@ done 2>/dev/null"""
 
 
 @drawn
-def test_exits():
+@pytest.mark.parametrize("command", (ENDS, "/test/process"), ids=("ends", "process"))
+def test_exits(command):
     """A task is profiled until it has released its memory and its files. In this number
     of samples each function that does it has its share."""
-    out, _ = truth("--json", "--tool", "profile", ENDS)
+    out, _ = truth("--json", "--tool", "profile", command)
     report = json.loads(out)
     tool = report["tools"][0]
     assert tool["test"]["p"] > 1e-9 and tool["test_same_run"]["p"] > 1e-9, tool
