@@ -142,7 +142,8 @@ static int read(struct stream *stream, u32 addr, u32 size)
     return done > empty || size < empty ? (int)done : 0;
 }
 
-// The pages that a ring has now, behind a block's head. Bytes or -EFAULT.
+// The pages that a ring has now, behind a block's head, up to the first record
+// that is not complete: it is later than `until`. Bytes or -EFAULT.
 static int copy_ring(struct trace_session *s, u32 cpu, u32 addr, u64 until,
                      u8 *room)
 {
@@ -157,6 +158,8 @@ static int copy_ring(struct trace_session *s, u32 cpu, u32 addr, u64 until,
         if (copy_to_user(addr + done, room, bytes))
             return -EFAULT;
         done += bytes;
+        if (bytes && bytes < PAGE_SIZE)
+            break;
     }
     int err = put_block(addr, cpu, done - sizeof(struct trace_block), until);
     return err ? err : (int)done;
@@ -176,17 +179,22 @@ static int copy_rings(struct trace_session *s, u32 addr, u8 *room)
     return done;
 }
 
+// The tasks' events are read, and not copied: whoever flies keeps them.
 static int copy(struct stream *stream, u32 addr, u32 size)
 {
     struct trace_session *s = session_of(stream);
+    u32 all = cpu_count * (s->ring_bytes + sizeof(struct trace_block));
     if (READ_ONCE(s->readable))
         return -EINVAL;
-    if (size / cpu_count < s->ring_bytes + sizeof(struct trace_block))
+    if (size < all + PAGE_SIZE)
         return -ENOSPC;
     u8 *room = kmalloc(PAGE_SIZE);
-    int n = room ? copy_rings(s, addr, room) : -ENOMEM;
+    if (!room)
+        return -ENOMEM;
+    int tasks = read_block(s, TRACE_BLOCK_TASKS, addr, size - all, 0);
+    int rings = tasks < 0 ? tasks : copy_rings(s, addr + (u32)tasks, room);
     kfree(room);
-    return n;
+    return rings < 0 ? rings : tasks + rings;
 }
 
 static int info(struct stream *stream, u32 addr)

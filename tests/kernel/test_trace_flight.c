@@ -1,4 +1,5 @@
 // Flights: the ring of a trace that keeps its last records.
+#include "kernel/mm/heap.h"
 #include "kernel/trace/record.h"
 #include "tests/kernel/thread_helpers.h"
 

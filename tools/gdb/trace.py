@@ -12,7 +12,7 @@ import struct
 import gdb
 
 TRACE_PAGE = 4096
-MAGIC = b"strobtrc"
+TRACE_FILE_MAGIC = b"strobtrc"
 FILE_VERSION, TRACE_VERSION = 1, 2
 POINTS, THREAD, BLOCKS, END, FLIGHT = 1, 3, 4, 5, 6  # kinds of chunks
 ENDED = 1
@@ -104,7 +104,7 @@ def head(session):
     body = struct.pack("<IIIIQI", TRACE_VERSION, len(cpus()), int(session["points"]),
                        int(target["only"]["id"]) if target["only"] else 0, tsc_hz(),
                        int(session["event_cycles"]))
-    return MAGIC + struct.pack("<II", FILE_VERSION, len(MAGIC) + 8 + len(body)) + body
+    return TRACE_FILE_MAGIC + struct.pack("<II", FILE_VERSION, len(MAGIC) + 8 + len(body)) + body
 
 
 def write(path, session):

@@ -77,11 +77,12 @@ static void begin_flight(struct recording *r)
     r->names[0] = enough(NAMES_BYTES);
     r->names[1] = enough(NAMES_BYTES);
     r->copy_bytes =
-        r->info.cpus * (r->info.ring_bytes + sizeof(struct trace_block));
+        r->info.cpus * (r->info.ring_bytes + sizeof(struct trace_block)) +
+        NAMES_BYTES;
     r->copy = enough(r->copy_bytes);
 }
 
-static void keep_names(struct recording *r, size_t bytes)
+static void keep_names(struct recording *r, const void *blocks, size_t bytes)
 {
     if (bytes > NAMES_BYTES)
         return;
@@ -89,7 +90,7 @@ static void keep_names(struct recording *r, size_t bytes)
         r->now = !r->now;
         r->names_bytes[r->now] = 0;
     }
-    memcpy(r->names[r->now] + r->names_bytes[r->now], r->reading.buffer, bytes);
+    memcpy(r->names[r->now] + r->names_bytes[r->now], blocks, bytes);
     r->names_bytes[r->now] += bytes;
 }
 
@@ -108,12 +109,16 @@ static void snapshot(struct recording *r)
 {
     char path[4096];
     struct trace_out out;
+    struct trace_block tasks; // the first one
     int n = profile_trace_copy(&r->session, r->copy, r->copy_bytes);
 
     if (n < 0 || profile_trace_info(&r->session, &r->info) < 0) {
         complain("snapshot: %s", strerror(errno));
         return;
     }
+    memcpy(&tasks, r->copy, sizeof(tasks));
+    size_t names = sizeof(tasks) + tasks.size;
+    keep_names(r, r->copy, names);
     snprintf(path, sizeof(path), "%s.%u", r->settings->output, ++r->snapshots);
     if (!trace_out_open(&out, path)) {
         complain("snapshot: %s: %s", path, strerror(errno));
@@ -122,7 +127,7 @@ static void snapshot(struct recording *r)
     trace_out_head(&out, &r->settings->options, r->task, r->settings->command,
                    &r->info);
     put_flight(r, &out);
-    trace_out_blocks(&out, r->copy, (size_t)n);
+    trace_out_blocks(&out, r->copy + names, (size_t)n - names);
     if (trace_out_close(&out, &r->info))
         fprintf(stderr, "trace: a snapshot is in %s\n", path);
 }
@@ -164,7 +169,7 @@ static void copy_all(struct recording *r)
             put_flight(r, &r->out);
         }
         if (n && flies)
-            keep_names(r, (size_t)n);
+            keep_names(r, r->reading.buffer, (size_t)n);
         else if (n)
             trace_out_blocks(&r->out, r->reading.buffer, (size_t)n);
     }
@@ -244,8 +249,7 @@ int record(const struct settings *s)
     return status ? status : good ? 0 : 1;
 }
 
-// --- trace snapshot
-// -----------------------------------------------------------
+// --- trace snapshot ---------------------------------------------------------
 
 int ask_for_snapshots(void)
 {
