@@ -73,32 +73,37 @@ static void put_command(struct trace_out *o, char **command)
     put_chunk(o, TRACE_FILE_COMMAND, text, strlen(text));
 }
 
+static void put_thread(struct trace_out *o, const struct trace_file_thread *t)
+{
+    for (uint32_t k = 0; k < o->known_count; k++) {
+        if (o->known[k].thread == t->thread)
+            return;
+    }
+    if (!o->known || o->known_count == KNOWN_MAX)
+        return;
+    o->known[o->known_count++] = *t;
+    put_chunk(o, TRACE_FILE_THREAD, t, sizeof(*t));
+}
+
 // Threads that the file does not name yet.
 static void put_threads(struct trace_out *o)
 {
     size_t count = 0;
     struct sysinfo_thread *all = sysinfo_read_thread("system.threads", &count);
 
-    if (!o->known)
-        o->known = calloc(KNOWN_MAX, sizeof(*o->known));
-    for (size_t i = 0; all && o->known && i < count; i++) {
-        uint32_t k = 0;
-        while (k < o->known_count && o->known[k] != all[i].id)
-            k++;
-        if (k < o->known_count || o->known_count == KNOWN_MAX)
-            continue;
-        o->known[o->known_count++] = all[i].id;
+    for (size_t i = 0; all && i < count; i++) {
         struct trace_file_thread t = { .thread = all[i].id,
                                        .task = all[i].task };
         memcpy(t.name, all[i].name, sizeof(t.name));
-        put_chunk(o, TRACE_FILE_THREAD, &t, sizeof(t));
+        put_thread(o, &t);
     }
     free(all);
 }
 
 void trace_out_head(struct trace_out *o, const struct trace_options *options,
                     uint32_t task, char **command,
-                    const struct trace_info *info)
+                    const struct trace_info *info,
+                    const struct trace_out *first)
 {
     struct trace_file_head h = {
         .magic = TRACE_FILE_MAGIC,
@@ -115,6 +120,9 @@ void trace_out_head(struct trace_out *o, const struct trace_options *options,
     put_points(o);
     if (command[0])
         put_command(o, command);
+    o->known = calloc(KNOWN_MAX, sizeof(*o->known)); // NULL: it names none
+    for (uint32_t k = 0; first && k < first->known_count; k++)
+        put_thread(o, &first->known[k]);
     put_threads(o);
 }
 

@@ -125,7 +125,7 @@ static void snapshot(struct recording *r)
         return;
     }
     trace_out_head(&out, &r->settings->options, r->task, r->settings->command,
-                   &r->info);
+                   &r->info, &r->out);
     put_flight(r, &out);
     trace_out_blocks(&out, r->copy + names, (size_t)n - names);
     if (trace_out_close(&out, &r->info))
@@ -184,7 +184,7 @@ static void begin(struct recording *r)
         cannot_begin(&o);
     if (profile_trace_info(&r->session, &r->info) < 0)
         fail(1, "the trace: %s", strerror(errno));
-    trace_out_head(&r->out, &o, r->task, r->settings->command, &r->info);
+    trace_out_head(&r->out, &o, r->task, r->settings->command, &r->info, NULL);
     if (o.flight_ms)
         begin_flight(r);
     r->reading = (struct trace_reading){
