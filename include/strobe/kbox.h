@@ -57,6 +57,12 @@ enum sprofile_command {
     // A trace of events: <strobe/trace.h>. arg[1] = address of struct
     // trace_options. Then DATA_READ, PAUSE, INFO and END.
     SPROFILE_M_TRACE_BEGIN = 14,
+    // arg[1] = buffer, arg[2] = its size. Stores what a flight has now, as
+    // DATA_READ does: the tasks' events, which are read thereby, then copies
+    // of the rings. The flight goes on. Answer: bytes. -EINVAL: it is no
+    // flight, or has been paused; -ENOSPC: the buffer must have room for all
+    // rings, a struct trace_block each, and 4096 bytes.
+    SPROFILE_M_TRACE_COPY = 15,
 };
 
 // Whole records in a mapped ring, contiguous.

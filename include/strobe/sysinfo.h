@@ -244,6 +244,19 @@ enum sysinfo_state {
     F(r, U64, cycles, CYCLES, "spent on its samples")           \
     F(r, U64, elapsed, NS, "since it began, without pauses")
 
+// system.profile.traces: of events
+#define SYSINFO_TRACE_FIELDS(F, r)                               \
+    F(r, U32, owner, ID, "task that traces")                     \
+    F(r, U32, target, ID, "task that is traced; all: system")    \
+    F(r, TEXT12, state, NAME, "taking, over")                    \
+    F(r, U32, points, COUNT, "kinds of events that it records")  \
+    F(r, U64, flight, NS, "only the last of this time; 0: all")  \
+    F(r, U64, room, BYTES, "the rings of all CPUs together")     \
+    F(r, U64, read, COUNT, "events that were read")              \
+    F(r, U64, lost, COUNT, "events, no room in the ring")        \
+    F(r, U64, overwritten, COUNT, "events of a flight, too old") \
+    F(r, U64, elapsed, NS, "since it began")
+
 // system.profile.totals: over all sessions, existing and ended.
 #define SYSINFO_SAMPLING_FIELDS(F, r)                       \
     F(r, U32, sessions, COUNT, "there are")                 \
@@ -349,6 +362,7 @@ enum sysinfo_state {
     R(CLOCK, clock)           \
     R(SAMPLER, sampler)       \
     R(SESSION, session)       \
+    R(TRACE, trace)           \
     R(SAMPLING, sampling)     \
     R(LOCK, lock)             \
     R(SLAB, slab)             \

@@ -49,6 +49,10 @@ struct trace_options {
     uint32_t functions; // address of an array of entry addresses, ascending
     uint32_t function_count;
     uint32_t depth; // of nested calls that are traced; 0: CALLS_DEPTH_MAX
+    // Not 0: a flight. When a ring is full its oldest events go, and not the
+    // new ones; SPROFILE_M_PAUSE keeps what happened in the last so many
+    // milliseconds, and only then can events be read.
+    uint32_t flight_ms;
 };
 
 // SPROFILE_M_TRACE_BEGIN: -EINVAL: an option is out of range, or an address is
@@ -74,6 +78,10 @@ struct trace_info {
     // What an event with 16 bytes of fields costs, in cycles, measured when the
     // trace began: from its point to the return. The least of some rounds.
     uint32_t event_cycles;
+    // A flight's that was paused: events that were overwritten, or are too old;
+    // from this time on all are there, but for those that are lost (0: from the
+    // beginning).
+    uint64_t overwritten, since;
 };
 
 // --- what DATA_READ stores --------------------------------------------------

@@ -33,6 +33,7 @@ enum trace_file_kind {
     TRACE_FILE_THREAD,  // struct trace_file_thread: from here on
     TRACE_FILE_BLOCKS,  // what one DATA_READ stored
     TRACE_FILE_END,     // struct trace_file_end; missing: it was cut off
+    TRACE_FILE_FLIGHT,  // struct trace_file_flight: it has only the last events
 };
 
 struct trace_file_chunk {
@@ -42,6 +43,11 @@ struct trace_file_chunk {
 struct trace_file_thread {
     uint32_t thread, task;
     char name[16]; // padded with NULs
+};
+
+struct trace_file_flight {
+    uint32_t ms;                       // trace_options.flight_ms
+    uint32_t overwritten[2], since[2]; // struct trace_info, low word first
 };
 
 enum trace_file_reason {

@@ -8,6 +8,7 @@
 #include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
+#include "kernel/trace/point.h"
 #include "lib/format.h"
 #include "lib/string.h"
 
@@ -55,6 +56,7 @@ static bool take_over(void)
 
 static NORETURN void end_machine(void)
 {
+    trace_print_last_events();
     console_printf("---[ end of panic ]---\n");
     machine_panic_exit();
     cpu_halt_forever();

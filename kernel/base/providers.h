@@ -21,6 +21,8 @@ void lock_classes_each(void (*fn)(const struct sysinfo_lock *, void *),
 // held; a session that ends during the call waits until `fn` returns.
 void sessions_each(void (*fn)(const struct sysinfo_session *, void *),
                    void *arg);
+// system.profile.traces: the same for traces of events.
+void traces_each(void (*fn)(const struct sysinfo_trace *, void *), void *arg);
 // system.profile.totals. Statistics that are sums never decrease.
 void session_totals(struct sysinfo_sampling *out);
 

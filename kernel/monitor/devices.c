@@ -54,6 +54,20 @@ static int make_sessions(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static void put_trace(const struct sysinfo_trace *trace, void *arg)
+{
+    struct sysinfo_trace *record = chain_add(arg);
+
+    if (record)
+        *record = *trace;
+}
+
+static int make_traces(struct chain *out, u32 number UNUSED)
+{
+    traces_each(put_trace, out);
+    return 0;
+}
+
 static int make_sampling(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_sampling *record = chain_add(out);
@@ -72,6 +86,9 @@ SYSINFO_NODE(sources, .path = "system.profile.sources",
 SYSINFO_NODE(sessions, .path = "system.profile.sessions",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SESSION),
              .make = make_sessions);
+SYSINFO_NODE(traces, .path = "system.profile.traces",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_TRACE),
+             .make = make_traces);
 SYSINFO_NODE(sampling, .path = "system.profile.totals",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SAMPLING),
              .make = make_sampling);

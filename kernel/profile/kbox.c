@@ -270,6 +270,10 @@ static int serve(struct phone *p, const struct ipc_call *m)
         return set_paused(p, m->arg[1] != 0);
     case SPROFILE_M_INFO:
         return info(k, m);
+    case SPROFILE_M_TRACE_COPY:
+        return k->stream->kind->copy
+                   ? k->stream->kind->copy(k->stream, m->arg[1], m->arg[2])
+                   : -EINVAL;
     case SPROFILE_M_MAP:
         stream_consume(k->stream);
         return stream_map(k->stream);

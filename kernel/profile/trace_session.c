@@ -11,6 +11,7 @@
 #include "arch/cpu.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
+#include "kernel/base/providers.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/call_trace.h"
@@ -44,6 +45,17 @@ static void start(struct stream *stream)
     trace_target_set(&s->target, s->points);
 }
 
+// The last milliseconds of a flight. No CPU writes into the rings.
+static void land(struct trace_session *s)
+{
+    u64 age = clock_tsc_hz() / 1000 * s->flight_ms, now = rdtsc();
+    u64 from = now > age ? now - age : 0;
+    s->since = 0;
+    for (u32 i = 0; i < cpu_count; i++)
+        s->since = MAX(s->since, trace_ring_keep(&s->target.cpu[i].ring, from));
+    WRITE_ONCE(s->readable, true);
+}
+
 static void stop(struct stream *stream)
 {
     mutex_assert_held(&streams_lock);
@@ -52,6 +64,8 @@ static void stop(struct stream *stream)
         panic("pausing the trace of calls failed");
     s->calls_run = false;
     trace_target_set(&s->target, 0);
+    if (s->flight_ms)
+        land(s);
     stream->elapsed_ns += clock_now_ns() - stream->since_ns;
 }
 
@@ -110,14 +124,15 @@ static int read_block(struct trace_session *s, u32 cpu, u32 addr, u32 size,
 
 // Tasks come first: their names are known before what they do is read. Each
 // block has the same share of the room, so that a CPU with many events leaves
-// some to the others.
+// some to the others. A flight has nothing but tasks until it stops.
 static int read(struct stream *stream, u32 addr, u32 size)
 {
     struct trace_session *s = session_of(stream);
-    u32 done = 0, empty = (cpu_count + 1) * sizeof(struct trace_block);
-    u32 share = MAX(size / (cpu_count + 1), PAGE_SIZE);
+    u32 blocks = READ_ONCE(s->readable) ? cpu_count + 1 : 1;
+    u32 done = 0, empty = blocks * sizeof(struct trace_block);
+    u32 share = MAX(size / blocks, PAGE_SIZE);
     u64 until = trace_complete_until();
-    for (u32 i = 0; i <= cpu_count; i++) {
+    for (u32 i = 0; i < blocks; i++) {
         u32 cpu = i ? i - 1 : TRACE_BLOCK_TASKS;
         int n = read_block(s, cpu, addr + done, MIN(size - done, share), until);
         if (n < 0)
@@ -125,6 +140,61 @@ static int read(struct stream *stream, u32 addr, u32 size)
         done += (u32)n;
     }
     return done > empty || size < empty ? (int)done : 0;
+}
+
+// The pages that a ring has now, behind a block's head, up to the first record
+// that is not complete: it is later than `until`. Bytes or -EFAULT.
+static int copy_ring(struct trace_session *s, u32 cpu, u32 addr, u64 until,
+                     u8 *room)
+{
+    const struct trace_ring *r = &s->target.cpu[cpu].ring;
+    u32 end = READ_ONCE(r->opened), done = sizeof(struct trace_block);
+    bool first = true;
+    for (u32 n = READ_ONCE(r->freed); n != end; n++) {
+        u32 bytes = trace_ring_copy(r, n, room);
+        if (bytes && first && n)
+            s->since = MAX(s->since, trace_page_time(room));
+        first &= !bytes;
+        if (copy_to_user(addr + done, room, bytes))
+            return -EFAULT;
+        done += bytes;
+        if (bytes && bytes < PAGE_SIZE)
+            break;
+    }
+    int err = put_block(addr, cpu, done - sizeof(struct trace_block), until);
+    return err ? err : (int)done;
+}
+
+static int copy_rings(struct trace_session *s, u32 addr, u8 *room)
+{
+    u64 until = trace_complete_until();
+    int done = 0;
+    s->since = 0;
+    for (u32 i = 0; i < cpu_count; i++) {
+        int n = copy_ring(s, i, addr + (u32)done, until, room);
+        if (n < 0)
+            return n;
+        done += n;
+    }
+    return done;
+}
+
+// The tasks' events are read, and not copied: whoever flies keeps them.
+static int copy(struct stream *stream, u32 addr, u32 size)
+{
+    struct trace_session *s = session_of(stream);
+    u32 all = cpu_count * (s->ring_bytes + sizeof(struct trace_block));
+    if (READ_ONCE(s->readable))
+        return -EINVAL;
+    if (size < all + PAGE_SIZE)
+        return -ENOSPC;
+    u8 *room = kmalloc(PAGE_SIZE);
+    if (!room)
+        return -ENOMEM;
+    int tasks = read_block(s, TRACE_BLOCK_TASKS, addr, size - all, 0);
+    int rings = tasks < 0 ? tasks : copy_rings(s, addr + (u32)tasks, room);
+    kfree(room);
+    return rings < 0 ? rings : tasks + rings;
 }
 
 static int info(struct stream *stream, u32 addr)
@@ -137,8 +207,10 @@ static int info(struct stream *stream, u32 addr)
         .ring_bytes = s->ring_bytes,
         .tasks_lost = READ_ONCE(stream->rings.events_lost),
         .event_cycles = s->event_cycles,
+        .since = s->since,
     };
     for (u32 c = 0; c < cpu_count; c++) {
+        i.overwritten += s->target.cpu[c].ring.overwritten;
         i.recorded += s->target.cpu[c].ring.recorded;
         i.lost += trace_ring_lost(&s->target.cpu[c].ring);
     }
@@ -188,6 +260,7 @@ static const struct stream_kind tracing = {
     .readable = is_readable,
     .read = read,
     .info = info,
+    .copy = copy,
 };
 
 static u32 choose_ring_bytes(const struct stream *s, u32 asked)
@@ -206,7 +279,7 @@ static bool alloc_rings(struct trace_session *s, struct waitq *readers)
     for (u32 i = 0; all && i < cpu_count; i++) {
         s->target.cpu[i].was_chosen = true;
         all = trace_ring_alloc(&s->target.cpu[i].ring, s->ring_bytes,
-                               &s->stream.rings.wake);
+                               &s->stream.rings.wake, s->flight_ms != 0);
     }
     return all;
 }
@@ -246,6 +319,8 @@ static int begin(struct trace_session *s, const struct trace_options *o,
                  u32 *functions, struct waitq *readers)
 {
     s->points = o->points;
+    s->flight_ms = o->flight_ms;
+    s->readable = !o->flight_ms;
     s->target.only = s->stream.task;
     s->target.except = s->stream.profiler;
     if (s->target.except == &kernel_task)
@@ -301,4 +376,39 @@ int trace_session_begin(u32 options, struct waitq *readers, struct stream **out)
             ? call_trace_functions(o.functions, o.function_count, &functions)
             : 0;
     return err ? err : trace_session_begin_with(&o, functions, readers, out);
+}
+
+// --- system.profile.traces ---------------------------------------------------
+
+static void fill(const struct trace_session *s, struct sysinfo_trace *out)
+{
+    *out = (struct sysinfo_trace){
+        .owner = s->stream.owner,
+        .target = s->stream.task ? s->stream.task->id : SYSINFO_ALL,
+        .points = (u32)__builtin_popcount(s->points),
+        .flight = (u64)s->flight_ms * 1000000,
+        .room = (u64)s->ring_bytes * cpu_count,
+        .elapsed = stream_elapsed_ns(&s->stream),
+    };
+    strlcpy(out->state, stream_measures(&s->stream) ? "taking" : "over",
+            sizeof(out->state));
+    for (u32 i = 0; i < cpu_count; i++) {
+        const struct trace_ring *r = &s->target.cpu[i].ring;
+        out->read += r->recorded;
+        out->lost += trace_ring_lost(r);
+        out->overwritten += r->overwritten;
+    }
+}
+
+void traces_each(void (*fn)(const struct sysinfo_trace *, void *), void *arg)
+{
+    mutex_lock(&streams_lock);
+    for (u32 i = 0; i < STREAMS_MAX; i++) {
+        struct sysinfo_trace record;
+        if (!streams[i] || streams[i]->kind != &tracing)
+            continue;
+        fill(session_of(streams[i]), &record);
+        fn(&record, arg);
+    }
+    mutex_unlock(&streams_lock);
 }

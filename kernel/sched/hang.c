@@ -15,6 +15,7 @@
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
 #include "kernel/sched/runqueue.h"
+#include "kernel/trace/point.h"
 #include "lib/format.h"
 
 #define WATCHERS 2u // CPUs 0 and 1
@@ -91,6 +92,7 @@ static void report_hang(struct cpu *cpu, const struct cpu_progress *s)
            s->unresponsive ? "taken no interrupt"
                            : "not switched to a waiting thread");
     print_cpu_locations(why);
+    trace_print_last_events();
 }
 
 // Detects a lost reschedule interrupt: that CPU halts or computes although a

@@ -53,6 +53,8 @@ struct stream_kind {
     bool (*readable)(struct stream *s);
     int (*read)(struct stream *s, u32 addr, u32 size);
     int (*info)(struct stream *s, u32 addr);
+    // SPROFILE_M_TRACE_COPY. May be NULL.
+    int (*copy)(struct stream *s, u32 addr, u32 size);
 };
 
 // The rings of a stream. A CPU's ring has one writer, which may be an NMI, and

@@ -165,6 +165,11 @@ void trace_target_remove(struct trace_target *t)
     WRITE_ONCE(*at, t->next);
 }
 
+const struct trace_target *trace_targets(void)
+{
+    return __atomic_load_n(&targets, __ATOMIC_ACQUIRE);
+}
+
 void trace_target_set(struct trace_target *t, u32 points)
 {
     u32 before = t->points;

@@ -28,6 +28,9 @@ u32 trace_target_measure(struct trace_target *t);
 // interrupt, it may be in use. The caller's lock guards changes.
 void trace_target_add(struct trace_target *t);
 void trace_target_remove(struct trace_target *t);
+// The list of all: the newest one. Interrupts are off, or the machine is being
+// reported on.
+const struct trace_target *trace_targets(void);
 // Sets which points it records, and switches them on or off. On return from
 // 0 points no CPU writes into its rings, but for the trace of calls. Thread
 // context, may sleep.

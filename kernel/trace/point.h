@@ -50,3 +50,7 @@ UPCALL void trace_notify_switch(const struct trace_sched_switch *record);
 // function. Thread context without spin locks, may sleep.
 UPCALL void trace_listen(struct trace_listener *l);
 UPCALL void trace_unlisten(struct trace_listener *l);
+
+// Prints the last events of the newest flight (strobe/trace.h) on all consoles;
+// nothing if there is none. Any context. (kernel/trace/dump.c)
+UPCALL void trace_print_last_events(void);

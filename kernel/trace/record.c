@@ -7,6 +7,9 @@
 //
 // One writer at a time opens a page: another one, on top of it, finds no room
 // (`limit` is 0) and `opening`, and its record is lost, which is counted.
+//
+// In a flight the writer frees the oldest page, once it is complete: a writer
+// that was interrupted there still fills its record.
 #include "kernel/trace/record.h"
 #include "arch/cpu.h"
 #include "arch/irq.h"
@@ -17,7 +20,7 @@
 
 // --- memory -----------------------------------------------------------------
 
-bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake)
+bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake, bool flight)
 {
     assert(bytes >= 2 * PAGE_SIZE && !(bytes & (bytes - 1)));
     u8 *at = vmap_alloc(bytes / PAGE_SIZE, PROT_R | PROT_W, FRAME_BUFFER);
@@ -28,6 +31,7 @@ bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake)
         .bytes = at,
         .pages = bytes / PAGE_SIZE,
         .wake = wake,
+        .flight = flight,
     };
     return true;
 }
@@ -39,6 +43,7 @@ void trace_ring_clear(struct trace_ring *r)
         .bytes = r->bytes,
         .pages = r->pages,
         .wake = r->wake,
+        .flight = r->flight,
     };
 }
 
@@ -94,6 +99,42 @@ static void wake_reader(struct trace_ring *r)
     irq_raise_deferred();
 }
 
+static bool is_event(u32 head)
+{
+    u32 type = TRACE_HEAD_TYPE(head);
+    return type < TRACE_R_PAD || type > TRACE_R_LOST;
+}
+
+// Bytes of complete records at `from`, at most `most`, and how many events are
+// among them.
+static u32 complete(const u8 *from, u32 most, u32 *events)
+{
+    u32 n = 0;
+    *events = 0;
+    while (n < most) {
+        u32 head = __atomic_load_n((const u32 *)(from + n), __ATOMIC_ACQUIRE);
+        u32 size = TRACE_HEAD_WORDS(head) * 4;
+        if (!size || size > most - n)
+            break;
+        *events += is_event(head);
+        n += size;
+    }
+    return n;
+}
+
+static bool drop_oldest(struct trace_ring *r)
+{
+    u8 *oldest = page(r, r->freed);
+    u32 events;
+    if (complete(oldest, PAGE_SIZE, &events) < PAGE_SIZE)
+        return false;
+    WRITE_ONCE(r->freed, r->freed + 1); // before: trace_ring_copy looks behind
+    barrier();
+    memset(oldest, 0, PAGE_SIZE);
+    r->overwritten += events;
+    return true;
+}
+
 static void begin_page(struct trace_ring *r)
 {
     u8 *start = page(r, r->opened);
@@ -123,7 +164,7 @@ static bool next_page(struct trace_ring *r)
         barrier();
         fill_up(r);
         u32 freed = __atomic_load_n(&r->freed, __ATOMIC_ACQUIRE);
-        there = r->opened - freed < r->pages;
+        there = r->opened - freed < r->pages || (r->flight && drop_oldest(r));
         if (there)
             begin_page(r);
         barrier();
@@ -164,7 +205,7 @@ bool trace_ring_make_room(struct trace_ring *r, u32 bytes)
 bool trace_ring_quarter_full(const struct trace_ring *r)
 {
     u32 freed = __atomic_load_n(&r->freed, __ATOMIC_RELAXED);
-    return READ_ONCE(r->opened) - freed > MAX(r->pages / 4, 1u);
+    return !r->flight && READ_ONCE(r->opened) - freed > MAX(r->pages / 4, 1u);
 }
 
 u32 trace_ring_lost(const struct trace_ring *r)
@@ -181,26 +222,34 @@ u64 trace_complete_until(void)
     return until;
 }
 
-static bool is_event(u32 head)
+u64 trace_page_time(const u8 page[TRACE_PAGE])
 {
-    u32 type = TRACE_HEAD_TYPE(head);
-    return type < TRACE_R_PAD || type > TRACE_R_LOST;
+    const struct trace_time *first = (const struct trace_time *)page;
+    return (u64)first->time[1] << 32 | first->time[0];
+}
+
+u64 trace_ring_keep(struct trace_ring *r, u64 time)
+{
+    while (r->opened - r->freed > 1 &&
+           trace_page_time(page(r, r->freed + 1)) <= time && drop_oldest(r))
+        ;
+    return r->freed ? trace_page_time(page(r, r->freed)) : 0;
+}
+
+u32 trace_ring_copy(const struct trace_ring *r, u32 n, u8 to[TRACE_PAGE])
+{
+    u32 events;
+    memcpy(to, page(r, n), PAGE_SIZE);
+    barrier(); // loads are in order (SDM vol. 3, 9.2.2)
+    return (s32)(READ_ONCE(r->freed) - n) > 0
+               ? 0
+               : complete(to, PAGE_SIZE, &events);
 }
 
 const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes)
 {
     const u8 *from = page(r, r->freed) + r->offset;
-    u32 n = 0, end = MIN(PAGE_SIZE - r->offset, room);
-    r->peeked = 0;
-    while (n < end) {
-        u32 head = __atomic_load_n((const u32 *)(from + n), __ATOMIC_ACQUIRE);
-        u32 size = TRACE_HEAD_WORDS(head) * 4;
-        if (!size || size > end - n)
-            break;
-        r->peeked += is_event(head);
-        n += size;
-    }
-    *bytes = n;
+    *bytes = complete(from, MIN(PAGE_SIZE - r->offset, room), &r->peeked);
     return from;
 }
 

@@ -8,7 +8,8 @@
 // interrupted there; no count of nested writers is needed.
 //
 // When no page is free, new records are lost and counted, and the next page
-// begins with their number.
+// begins with their number. In a flight the oldest page goes instead: there is
+// no reader until the writers have stopped.
 #pragma once
 
 #include "arch/cpu.h"
@@ -20,25 +21,38 @@
 struct trace_ring {
     struct trace_place place; // first: the stubs know it
     bool opening;             // a page is being opened
-    u32 opened;               // pages so far; of the writer
-    u32 lost, lost_reported;  // records; wrap
-    bool *wake;               // set, with a deferred interrupt, at a quarter
+    bool flight;
+    u32 opened;              // pages so far; of the writer
+    u32 lost, lost_reported; // records; wrap
+    bool *wake;              // set, with a deferred interrupt, at a quarter
     u8 *bytes;
     u32 pages; // a power of two
     // The reader's.
-    u32 freed, offset; // pages so far; bytes of the current one
+    u32 freed, offset; // pages so far; bytes of the current one. In a flight
+                       // `freed` is the writer's until it has stopped
     u32 peeked;        // records, by the last trace_ring_peek
     u64 recorded;      // records that were read
+    u64 overwritten;   // in a flight; the writer's
 };
 
 // All but trace_put: thread context, may sleep. `bytes`: a power of two, of two
 // pages or more. False: no memory.
-bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake) MUST_CHECK;
+bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake,
+                      bool flight) MUST_CHECK;
 void trace_ring_free(struct trace_ring *r);
 // Empties it; no other CPU uses it yet.
 void trace_ring_clear(struct trace_ring *r);
 // Any context: whether it should be read soon.
 bool trace_ring_quarter_full(const struct trace_ring *r);
+// In a flight, without writers: frees the pages whose records are all older
+// than `time`, and returns the time from which on all of them are there; 0:
+// from the beginning.
+u64 trace_ring_keep(struct trace_ring *r, u64 time);
+// In a flight, while it is written: copies page `n` of those opened so far to
+// `to`, and returns the bytes of its complete records; 0: it is overwritten.
+u32 trace_ring_copy(const struct trace_ring *r, u32 n, u8 to[TRACE_PAGE]);
+// When the page was opened.
+u64 trace_page_time(const u8 page[TRACE_PAGE]);
 // One reader at a time, on any CPU. The next complete records, at most `room`
 // bytes: up to the end of a page, so there may be more. *bytes is 0: none.
 const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes);

@@ -155,7 +155,7 @@ static int begin_events(u32 *functions, u32 count)
     struct calls_options o = { .size = sizeof(o), .function_count = count };
     for (u32 i = 0; i < cpu_count; i++) {
         rings[i] = &ring[i];
-        expect(trace_ring_alloc(&ring[i], 2 * PAGE_SIZE, &wake));
+        expect(trace_ring_alloc(&ring[i], 2 * PAGE_SIZE, &wake, false));
     }
     return call_trace_begin_events(&o, functions, rings);
 }

@@ -151,7 +151,7 @@ KERNEL_TEST(trace_records_are_whole)
         test_skip("no timer raises NMIs");
         return;
     }
-    expect(trace_ring_alloc(&nmi_test.ring, RING_BYTES, &nmi_test.wake));
+    expect(trace_ring_alloc(&nmi_test.ring, RING_BYTES, &nmi_test.wake, false));
     preempt_disable();
     nmi_test.cpu = this_cpu()->id;
     expect(!timer_start(t, TIMER_PERIODIC | TIMER_NMI, period, on_nmi, NULL));
@@ -183,7 +183,7 @@ KERNEL_TEST(trace_losses_are_told_at_their_place)
     struct seen s = { .time = 0 };
     bool wake = false;
     u32 put = 0, lost = 0;
-    expect(trace_ring_alloc(&ring, RING_BYTES, &wake));
+    expect(trace_ring_alloc(&ring, RING_BYTES, &wake, false));
     u32 flags = irq_save();
     while (!lost || lost < 10) {
         u32 fields[4] = { put };

@@ -174,6 +174,33 @@ def test_sensors_of_a_hung_kernel(tmp_path):
         assert f"complaint: {text}" in said, said
 
 
+TRACE = """
+strobe-trace {folder}/trace
+python
+complaint("strobe-trace")
+complaint("strobe-trace {folder}/none/x")
+end
+kill
+"""
+
+
+@pytest.mark.parametrize("how", ("--flight 60", "-b 16384"))
+def test_trace_of_a_hung_kernel(how, tmp_path):
+    """What its rings have, to the last event before it hangs."""
+    said = when_it_hangs(
+        tmp_path, f"trace record {how} -o /tmp/f sh -c 'usleep 1000; sync'", TRACE, 2)
+    assert re.search(r"trace: \d+ bytes of events of a (flight of 60 s|trace), by task \d+$",
+                     said, re.MULTILINE), said
+    report = strobe("trace", "report", f"{tmp_path}/trace")
+    assert report.returncode == 0 and "MISSING" not in report.stdout, report
+    assert ("# flight: " in report.stdout) == ("flight" in how), report
+    lines = report.stdout.splitlines()
+    assert re.search(r" sync:\d+ +syscall/enter  sync$", lines[-1]), report
+    assert any(" usleep:" in line for line in lines), report
+    for text in ("strobe-trace FILE", "No such file or directory"):
+        assert f"complaint: {text}" in said or text in said, said
+
+
 def strobe(*arguments):
     return subprocess.run([f"{ROOT}/build/strobe", *arguments], text=True,
                           capture_output=True, timeout=PATIENCE)

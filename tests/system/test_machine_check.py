@@ -1,4 +1,6 @@
 """Machine checks are reported and stop the machine; they do not reset it."""
+import re
+
 import pytest
 
 from monitor import Monitored
@@ -38,6 +40,26 @@ def test_machine_check(name):
     assert "KERNEL PANIC: machine check: hardware error, see above; " \
         "the interrupted code cannot be resumed" in result.console, result
     assert "---[ end of panic ]---" in result.console, result
+
+
+def test_a_panic_tells_the_last_events_of_a_flight():
+    """Of each CPU, at most 8. There are none of a trace that is no flight."""
+    flight = "trace record --flight 60 -o /tmp/f sh -c '" + BUSY["nothing"].replace(
+        "at''work", 'at""work') + "'"
+    result = inject(flight, 0, smp=2)
+    report = result.console[result.console.index("KERNEL PANIC: "):]
+    parts = re.split(r"^the last events on CPU \d, of a flight:\n", report, flags=re.MULTILINE)
+    assert len(parts) == 3 and "---[ end of panic ]---" in parts[2], result
+    events = [re.findall(r"^\[ *(\d+\.\d{9})\] thread (\d+): (\w+/\w+) (.*)$", part,
+                         re.MULTILINE) for part in parts[1:]]
+    assert max(map(len, events)) == 8 and len(parts[2].splitlines()) == len(events[1]) + 1
+    for part in events:
+        times = [float(event[0]) for event in part]
+        assert times == sorted(times), result
+    last = events[0][-1]
+    assert last[2] == "trap/exception" and last[3].startswith("vector=18 pc="), result
+    assert "the last events" not in inject(
+        flight.replace("--flight 60", ""), 0, smp=2).console
 
 
 def test_machine_check_of_all_cpus():

@@ -28,6 +28,22 @@ kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp
     "usage": "trace; trace recrod; trace record -1; trace record -b 7 true; trace report a b",
     "no-file": "trace report /nothing; trace report /etc/passwd",
     "no-task": "trace record -t 4194304",
+    "flight": "trace record --flight 1 -b 8 -o /tmp/f dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/f; trace report /tmp/f | grep -v '^#' > /tmp/lines; head -n 2 /tmp/lines; tail -n 60 /tmp/lines; rm /tmp/f /tmp/lines",
+    "short-flight": "trace record --flight 9 -o /tmp/f true; trace summary /tmp/f | head -n 4; rm /tmp/f",
+    "flight-of-task": "sleep 0.3 & trace record --flight 5 -t $! -o /tmp/f; trace report /tmp/f | grep -c task/exit; rm /tmp/f",
+    "snapshot": """
+trace record --flight 60 -o /tmp/s sh -c 'for i in $(seq 40); do sleep 0.05; done' & sleep 1
+trace snapshot; sleep 0.3; trace snapshot; sleep 0.3; sysinfo system.profile.traces
+for file in /tmp/s.1 /tmp/s.2; do trace summary $file; done
+wait; trace summary /tmp/s; trace report /tmp/s.1 | tail -n 3; rm /tmp/s*
+""",
+    "flight-killed": f"""
+trace record --flight 5 -o /tmp/k sleep 100 & sleep 0.5; sysinfo system.profile.traces | grep -c taking
+kill -9 $!; wait; sleep 0.1; sysinfo system.profile.traces | grep -c taking; {POINTS}; trace snapshot; echo $?; rm /tmp/k
+""",
+    "no-room": """
+mkdir /tmp/d; cd /tmp/d; trace record --flight 60 -o f sleep 100 & sleep 0.5
+rm -r /tmp/d; trace snapshot; sleep 0.2; kill -INT $!; wait $!; echo $?""",
     "ordinary": "su user -c 'trace record -o /tmp/o true'",
 }
 
@@ -142,3 +158,49 @@ def test_errors(results):
     assert "it is no file of `trace record`" in results["no-file"].errors
     assert "no such task" in results["no-task"].errors
     assert "root may profile everything" in results["ordinary"].errors
+
+
+def events_of(output):
+    return [int(n) for n in re.findall(r"^# (\d+) events in", output, re.MULTILINE)]
+
+
+def test_a_flight_keeps_the_last_events(results):
+    """The older ones are counted; names of tasks are kept."""
+    output = results["flight"].output
+    flight = re.search(r"^# flight: of the last 1 s; (\d+) older events are not kept; "
+                       r"all CPUs' events are here for the last 0\.(\d{3}) s$", output,
+                       re.MULTILINE)
+    assert int(flight[1]) > 3000 and 0 < int(flight[2]) < 500, output
+    assert "MISSING" not in output and 200 < events_of(output)[0] < 2000, output
+    lines = output.splitlines()
+    assert re.search(r" task/exit .*status=0", output), output
+    titles = next(n for n, line in enumerate(lines) if line.lstrip().startswith("Time, s"))
+    assert re.search(r" (dd|\[idle\]|timeout|kernel|sh):?\d* ", lines[titles + 1]), output
+
+
+def test_flights_that_are_over_soon(results):
+    output = results["short-flight"].output
+    assert re.search(r"^# flight: of the last 9 s; 0 older events are not kept$", output,
+                     re.MULTILINE), output
+    assert results["flight-of-task"].output == "1\n", results["flight-of-task"]
+
+
+def test_snapshots(results):
+    """Each has more than the one before, and the flight goes on."""
+    result = results["snapshot"]
+    counts = events_of(result.output)
+    assert len(counts) == 3 and counts == sorted(set(counts)), result
+    assert "MISSING" not in result.output and result.output.count("# flight: ") == 3, result
+    assert re.findall(r"a snapshot is in (\S+)", result.errors) == ["/tmp/s.1", "/tmp/s.2"]
+    assert re.search(r"^state +taking ", result.output, re.MULTILINE), result
+    assert re.search(r"^flight +60000000000 +ns ", result.output, re.MULTILINE), result
+    assert "?:" not in result.output, result  # each thread has its name
+
+
+def test_flights_that_end_badly(results):
+    result = results["flight-killed"]
+    assert result.output.splitlines()[:2] == ["1", "0"], result
+    assert result.output.endswith("\n1\n"), result
+    assert "there is no flight: trace record --flight SECONDS begins one" in result.errors
+    result = results["no-room"]
+    assert "trace: snapshot: f.1: No such file" in result.errors, result

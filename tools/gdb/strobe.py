@@ -7,7 +7,8 @@ kernel.
     (gdb) strobe-rings hung.stream
     $ build/strobe convert hung.stream -o perf.data
 
-and kgmon (kgmon.py), strobe-sensors and strobe-sensor (sensors.py).
+and kgmon (kgmon.py), strobe-sensors and strobe-sensor (sensors.py), strobe-trace
+(trace.py).
 
 gdb finds sources from any folder. The commands use the kernel's debugging
 information, so the running kernel's file must be loaded (build/kernel.elf or
@@ -340,3 +341,4 @@ Sessions("strobe-sessions")
 Rings("strobe-rings")
 gdb.execute(f"source {ROOT}/tools/gdb/kgmon.py")
 gdb.execute(f"source {ROOT}/tools/gdb/sensors.py")
+gdb.execute(f"source {ROOT}/tools/gdb/trace.py")

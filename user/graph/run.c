@@ -2,6 +2,7 @@
 #include "graph.h"
 
 #include "user/libstrobe/child.h"
+#include "user/libstrobe/trace_reading.h"
 #include "user/libstrobe/tracing.h"
 
 #include <errno.h>
@@ -89,35 +90,6 @@ static void take_task(void *arg, const struct sprofile_task *t)
     names_of_task(t);
 }
 
-// The answer to one read: its bytes; 0: there is nothing now; -1: no more.
-static int read_once(struct profile_session *session, char *buffer,
-                     struct trace_reader *reader)
-{
-    static bool paused;
-    int n;
-
-    if (profile_trace_request(session, buffer, BUFFER_BYTES) < 0)
-        return -1;
-    for (;;) {
-        if (over && !paused) {
-            paused = true;
-            profile_pause(session, true);
-        }
-        n = profile_trace_answer(session, -1);
-        if (n >= 0 || errno != EINTR)
-            break;
-    }
-    if (n < 0) {
-        if (errno != ESHUTDOWN)
-            complain("reading the trace: %s", strerror(errno));
-        return -1;
-    }
-    const char *problem = trace_reader_take(reader, buffer, (size_t)n);
-    if (problem)
-        fail(1, "the kernel's trace: %s", problem);
-    return n || !paused ? n : -1;
-}
-
 // After the end: what is missing, first of all for whoever reads only that.
 static void summarize(const struct graph *g, const struct trace_reader *reader,
                       const struct trace_info *info)
@@ -164,10 +136,19 @@ static void print_all(const struct settings *s, struct profile_session *session,
     struct trace_reader reader = { .event = take_event,
                                    .task = take_task,
                                    .arg = &g };
+    struct trace_reading reading = { .session = session,
+                                     .buffer = buffer,
+                                     .bytes = BUFFER_BYTES,
+                                     .over = &over };
+    int n;
     graph_print_titles(&g);
     // A full disk ends the trace: nobody would see more of it.
-    while (read_once(session, buffer, &reader) >= 0 && !ferror(out))
+    while ((n = trace_reading_next(&reading)) >= 0 && !ferror(out)) {
+        const char *problem = trace_reader_take(&reader, buffer, (size_t)n);
+        if (problem)
+            fail(1, "the kernel's trace: %s", problem);
         fflush(out);
+    }
     trace_reader_finish(&reader);
     profile_trace_info(session, &info);
     profile_end(session);

@@ -42,11 +42,12 @@ static int take_answer(struct profile_session *s, int timeout_ms,
 }
 
 // Sends a command that does not block, and waits for its answer.
-static int request(struct profile_session *s, uint32_t command, uintptr_t a)
+static int request_sized(struct profile_session *s, uint32_t command,
+                         uintptr_t a, uint32_t size)
 {
     struct ipc_call call, answer;
 
-    if (send(s, &call, command, a, 0, 0) < 0)
+    if (send(s, &call, command, a, size, 0) < 0)
         return -1;
     for (;;) {
         if (take_answer(s, -1, &answer) < 0) {
@@ -56,6 +57,11 @@ static int request(struct profile_session *s, uint32_t command, uintptr_t a)
             return result(answer.retval);
         }
     }
+}
+
+static int request(struct profile_session *s, uint32_t command, uintptr_t a)
+{
+    return request_sized(s, command, a, 0);
 }
 
 static int hang_up(struct profile_session *s)
@@ -187,6 +193,11 @@ int profile_trace_answer(struct profile_session *s, int timeout_ms)
     }
     s->answered = false;
     return result(s->read_result);
+}
+
+int profile_trace_copy(struct profile_session *s, void *buffer, size_t size)
+{
+    return request_sized(s, SPROFILE_M_TRACE_COPY, (uintptr_t)buffer, size);
 }
 
 int profile_trace_info(struct profile_session *s, struct trace_info *info)

@@ -95,6 +95,9 @@ int profile_trace_request(struct profile_session *s, void *buffer, size_t size);
 // Waits for the answer. Returns the number of bytes, possibly 0. ESHUTDOWN: the
 // task has ended and everything was read; ETIMEDOUT; EINTR.
 int profile_trace_answer(struct profile_session *s, int timeout_ms);
+// Copies what a flight has now; it goes on. Returns the number of bytes.
+// EINVAL: it is no flight, or is over; ENOSPC.
+int profile_trace_copy(struct profile_session *s, void *buffer, size_t size);
 int profile_trace_info(struct profile_session *s, struct trace_info *info);
 // Ends the session and hangs up.
 void profile_end(struct profile_session *s);

@@ -162,6 +162,9 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
             !find_name(f, t.thread))
             set_name(f, t.thread, t.task, t.name);
         break;
+    case TRACE_FILE_FLIGHT:
+        take(f, &f->flight, least(there, sizeof(f->flight)));
+        break;
     case TRACE_FILE_END:
         f->has_end = there >= sizeof(f->end) &&
                      take(f, &f->end, sizeof(f->end)) == sizeof(f->end);

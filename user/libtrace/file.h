@@ -12,12 +12,13 @@
 struct trace_name;
 
 struct trace_file {
-    struct trace_file_head head; // fields that the file's head lacks are 0
-    struct trace_file_end end;   // if has_end
-    bool has_end;                // else it was cut off
-    char command[256];           // "": none
-    uint64_t tsc_hz;             // never 0
-    struct trace_reader reader;  // its events and losses so far
+    struct trace_file_head head;     // fields that the file's head lacks are 0
+    struct trace_file_end end;       // if has_end
+    bool has_end;                    // else it was cut off
+    struct trace_file_flight flight; // ms: 0: it is of no flight
+    char command[256];               // "": none
+    uint64_t tsc_hz;                 // never 0
+    struct trace_reader reader;      // its events and losses so far
     // The rest is file.c's.
     FILE *in;
     uint64_t bytes;

@@ -46,6 +46,31 @@ static void put_cost(FILE *out, const struct trace_file *f, uint64_t cycles)
             f->head.event_cycles, spent * 100 / all, spent * 10000 / all % 100);
 }
 
+static void put_flight(FILE *out, const struct trace_file *f)
+{
+    uint64_t since = (uint64_t)f->flight.since[1] << 32 | f->flight.since[0];
+    uint64_t gone =
+        (uint64_t)f->flight.overwritten[1] << 32 | f->flight.overwritten[0];
+    uint64_t last = 0, ms = 0;
+
+    if (!f->flight.ms)
+        return;
+    for (uint32_t i = 0; i < f->head.cpus; i++)
+        last = last > f->reader.cpu[i].last ? last : f->reader.cpu[i].last;
+    if (last > since)
+        ms = trace_file_ns(f, last - since) / 1000000;
+    fprintf(out,
+            "# flight: of the last %" PRIu32 " s; %" PRIu64
+            " older events are not kept",
+            f->flight.ms / 1000, gone);
+    if (since)
+        fprintf(out,
+                "; all CPUs' events are here for the last %" PRIu64
+                ".%03" PRIu64 " s",
+                ms / 1000, ms % 1000);
+    fputc('\n', out);
+}
+
 void trace_header(FILE *out, const struct trace_file *f, uint64_t cycles,
                   const struct lives *lives)
 {
@@ -62,6 +87,7 @@ void trace_header(FILE *out, const struct trace_file *f, uint64_t cycles,
         fprintf(out, "only of task %" PRIu32 "\n", f->head.task);
     else
         fputs("of all tasks but `trace` itself\n", out);
+    put_flight(out, f);
     put_cost(out, f, cycles);
     fprintf(out, "# clock: TSC, %" PRIu64 ".%03" PRIu64 " MHz",
             f->tsc_hz / 1000000, f->tsc_hz / 1000 % 1000);

@@ -1,10 +1,11 @@
-// trace list | record | report | summary: what happened in the kernel, in
-// order; docs/trace.md.
+// trace list | record | snapshot | report | summary: what happened in the
+// kernel, in order; docs/trace.md.
 #include "trace.h"
 
 #include "user/libtrace/report.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 static const char usage_text[] =
     "usage: trace list\n"
     "       trace record [OPTIONS] [COMMAND [ARGUMENTS...]]\n"
+    "       trace snapshot\n"
     "       trace report [-t THREAD] [-c CPU] [FILE]\n"
     "       trace summary [FILE]\n";
 static const char options_text[] =
@@ -24,8 +26,12 @@ static const char options_text[] =
     "  -1            only what COMMAND's own task does\n"
     "  -b KIB        memory for what is not written yet, on each CPU\n"
     "  -o FILE       to FILE (" TRACE_FILE_NAME ")\n"
+    "  --flight SEC  only the last SEC seconds, in memory: written at the "
+    "end,\n"
+    "                and by trace snapshot; -b: at most so much on each CPU\n"
     "Without COMMAND and -t it records until ^C. Its exit status is the "
     "command's.\n"
+    "snapshot: what a flight has now, in its FILE.1, FILE.2...; it goes on.\n"
     "report: a line for each event; -t, -c: of this thread, on this CPU.\n"
     "summary: counts, rates, and times of threads, calls and interrupts.\n";
 
@@ -90,6 +96,9 @@ static void take_option(struct settings *s, int c)
     case 'o':
         s->output = optarg;
         break;
+    case 'f':
+        s->options.flight_ms = number("--flight", 1, 86400) * 1000;
+        break;
     default: // getopt has printed a message
         bad_usage();
     }
@@ -97,11 +106,14 @@ static void take_option(struct settings *s, int c)
 
 static int record_command(int argc, char *argv[])
 {
+    static const struct option names[] = {
+        { "flight", required_argument, NULL, 'f' }, { 0 }
+    };
     struct settings s = { .output = TRACE_FILE_NAME };
     int c;
 
     // The + stops option parsing at the command's name.
-    while ((c = getopt(argc, argv, "+e:t:1b:o:")) != -1)
+    while ((c = getopt_long(argc, argv, "+e:t:1b:o:", names, NULL)) != -1)
         take_option(&s, c);
     s.command = argv + optind;
     if (!s.options.points)
@@ -161,6 +173,8 @@ int main(int argc, char *argv[])
         return list(argc - 1);
     if (strcmp(what, "record") == 0)
         return record_command(argc - 1, argv + 1);
+    if (strcmp(what, "snapshot") == 0 && argc == 2)
+        return ask_for_snapshots();
     if (strcmp(what, "report") == 0 || strcmp(what, "summary") == 0)
         return show(argc - 1, argv + 1, strcmp(what, "summary") == 0);
     if (what[0])

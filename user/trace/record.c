@@ -3,25 +3,41 @@
 // The file is written in whole chunks in the order of what happened, so it is
 // of use up to where it was cut off. The kernel ends the trace if this program
 // is killed.
+//
+// A flight gives only the names of tasks until it is over. They are kept in
+// memory, those of the last tasks, for its file and for snapshots.
 #include "trace.h"
 
+#include "out.h"
 #include "user/libstrobe/child.h"
 #include "user/libstrobe/sysinfo.h"
+#include "user/libstrobe/trace_reading.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <strobe/trace_file.h>
-
 #define BUFFER_BYTES (1024 * 1024)
-#define KNOWN_MAX 4096u
+#define NAMES_BYTES (128 * 1024) // twice: the later half is always there
 
-static volatile sig_atomic_t over;
+struct recording {
+    const struct settings *settings;
+    uint32_t task; // that is traced; 0: all
+    struct profile_session session;
+    struct trace_info info;
+    struct trace_out out;
+    struct trace_reading reading;
+    // A flight's.
+    char *names[2], *copy;
+    size_t names_bytes[2], copy_bytes;
+    unsigned now; // the later one of `names`
+    unsigned snapshots;
+};
+
+static volatile sig_atomic_t over, snapshots_asked;
 
 static void on_signal(int signal)
 {
@@ -29,127 +45,99 @@ static void on_signal(int signal)
     over = 1;
 }
 
+static void on_snapshot(int signal)
+{
+    (void)signal;
+    snapshots_asked++;
+}
+
 // A signal that comes before a wait shortens the wait, not only one that comes
 // during it: reads return after half a second in any case.
-static void catch (int signal)
+static void catch (int signal, void (*handler)(int))
 {
-    struct sigaction action = { .sa_handler = on_signal,
+    struct sigaction action = { .sa_handler = handler,
                                 .sa_flags = SA_NOCLDSTOP };
 
     sigaction(signal, &action, NULL);
 }
 
-// --- the file ---------------------------------------------------------------
-
-static struct {
-    int fd;
-    int error;   // of the first write that failed; 0: none
-    off_t whole; // where the last whole chunk ends
-} file;
-
-static bool put(const void *bytes, size_t size)
+static void *enough(size_t bytes)
 {
-    const char *p = bytes;
+    void *p = malloc(bytes);
 
-    while (size && !file.error) {
-        ssize_t n = write(file.fd, p, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0) {
-            file.error = n < 0 ? errno : ENOSPC;
-            break;
-        }
-        p += n;
-        size -= (size_t)n;
+    if (!p)
+        fail(1, "not enough memory");
+    return p;
+}
+
+// --- a flight ----------------------------------------------------------------
+
+static void begin_flight(struct recording *r)
+{
+    r->names[0] = enough(NAMES_BYTES);
+    r->names[1] = enough(NAMES_BYTES);
+    r->copy_bytes =
+        r->info.cpus * (r->info.ring_bytes + sizeof(struct trace_block)) +
+        NAMES_BYTES;
+    r->copy = enough(r->copy_bytes);
+}
+
+static void keep_names(struct recording *r, const void *blocks, size_t bytes)
+{
+    if (bytes > NAMES_BYTES)
+        return;
+    if (r->names_bytes[r->now] + bytes > NAMES_BYTES) {
+        r->now = !r->now;
+        r->names_bytes[r->now] = 0;
     }
-    return !file.error;
+    memcpy(r->names[r->now] + r->names_bytes[r->now], blocks, bytes);
+    r->names_bytes[r->now] += bytes;
 }
 
-static bool put_chunk(uint32_t kind, const void *body, size_t bytes)
+// What precedes the events in the file of a flight.
+static void put_flight(const struct recording *r, struct trace_out *out)
 {
-    struct trace_file_chunk c = { .kind = kind, .bytes = (uint32_t)bytes };
-
-    if (!put(&c, sizeof(c)) || !put(body, bytes))
-        return false;
-    file.whole = lseek(file.fd, 0, SEEK_CUR);
-    return true;
-}
-
-static void put_points(void)
-{
-    char text[4096] = "";
-    size_t n = 0;
-
-    for (uint32_t i = 0; i < TRACE_POINTS; i++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s",
-                              trace_point_fields(i));
-    put_chunk(TRACE_FILE_POINTS, text, n);
-}
-
-static void put_command(char **command)
-{
-    char text[256] = "";
-    size_t n = 0;
-
-    for (; *command && n < sizeof(text); command++)
-        n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
-                              *command);
-    put_chunk(TRACE_FILE_COMMAND, text, strlen(text));
-}
-
-// Threads that the file does not name yet.
-static void put_threads(void)
-{
-    static uint32_t known[KNOWN_MAX], known_count;
-    size_t count = 0;
-    struct sysinfo_thread *all = sysinfo_read_thread("system.threads", &count);
-
-    for (size_t i = 0; all && i < count; i++) {
-        uint32_t k = 0;
-        while (k < known_count && known[k] != all[i].id)
-            k++;
-        if (k < known_count || known_count == KNOWN_MAX)
-            continue;
-        known[known_count++] = all[i].id;
-        struct trace_file_thread t = { .thread = all[i].id,
-                                       .task = all[i].task };
-        memcpy(t.name, all[i].name, sizeof(t.name));
-        put_chunk(TRACE_FILE_THREAD, &t, sizeof(t));
+    for (unsigned i = 0; i < 2; i++) {
+        unsigned half = i ? r->now : !r->now;
+        if (r->names_bytes[half])
+            trace_out_blocks(out, r->names[half], r->names_bytes[half]);
     }
-    free(all);
+    trace_out_flight(out, r->settings->options.flight_ms, &r->info);
 }
 
-static void put_head(const struct settings *s, uint32_t task,
-                     const struct trace_info *info)
+static void snapshot(struct recording *r)
 {
-    struct trace_file_head h = {
-        .magic = TRACE_FILE_MAGIC,
-        .version = TRACE_FILE_VERSION,
-        .bytes = sizeof(h),
-        .trace_version = info->version,
-        .cpus = info->cpus,
-        .points = s->options.points,
-        .task = task,
-        .tsc_hz = { (uint32_t)info->tsc_hz, (uint32_t)(info->tsc_hz >> 32) },
-        .event_cycles = info->event_cycles,
-    };
-    put(&h, sizeof(h));
-    put_points();
-    if (s->command[0])
-        put_command(s->command);
-    put_threads();
+    char path[4096];
+    struct trace_out out;
+    struct trace_block tasks; // the first one
+    int n = profile_trace_copy(&r->session, r->copy, r->copy_bytes);
+
+    if (n < 0 || profile_trace_info(&r->session, &r->info) < 0) {
+        complain("snapshot: %s", strerror(errno));
+        return;
+    }
+    memcpy(&tasks, r->copy, sizeof(tasks));
+    size_t names = sizeof(tasks) + tasks.size;
+    keep_names(r, r->copy, names);
+    snprintf(path, sizeof(path), "%s.%u", r->settings->output, ++r->snapshots);
+    if (!trace_out_open(&out, path)) {
+        complain("snapshot: %s: %s", path, strerror(errno));
+        return;
+    }
+    trace_out_head(&out, &r->settings->options, r->task, r->settings->command,
+                   &r->info, &r->out);
+    put_flight(r, &out);
+    trace_out_blocks(&out, r->copy + names, (size_t)n - names);
+    if (trace_out_close(&out, &r->info))
+        fprintf(stderr, "trace: a snapshot is in %s\n", path);
 }
 
-static void put_end(const struct trace_info *info, uint32_t reason)
+static void interrupted(void *arg)
 {
-    struct trace_file_end e = {
-        .reason = reason,
-        .tasks_lost = info->tasks_lost,
-        .recorded = { (uint32_t)info->recorded,
-                      (uint32_t)(info->recorded >> 32) },
-        .lost = { (uint32_t)info->lost, (uint32_t)(info->lost >> 32) },
-    };
-    put_chunk(TRACE_FILE_END, &e, sizeof(e));
+    struct recording *r = arg;
+
+    for (; snapshots_asked; snapshots_asked--)
+        snapshot(r);
 }
 
 // --- the trace --------------------------------------------------------------
@@ -168,131 +156,120 @@ static _Noreturn void cannot_begin(const struct trace_options *o)
     fail(1, "%s", kbox_problem(error));
 }
 
-// The answer to one read: its bytes; 0: there is nothing now; -1: no more.
-static int read_once(struct profile_session *session, char *buffer)
+static void copy_all(struct recording *r)
 {
-    static bool paused;
+    bool flies = r->settings->options.flight_ms;
     int n;
 
-    if (profile_trace_request(session, buffer, BUFFER_BYTES) < 0)
-        return -1;
-    for (;;) {
-        if (over && !paused) {
-            paused = true;
-            profile_pause(session, true);
-        }
-        n = profile_trace_answer(session, -1);
-        if (n >= 0 || errno != EINTR)
-            break;
-    }
-    if (n < 0) {
-        if (errno != ESHUTDOWN)
-            complain("reading the trace: %s", strerror(errno));
-        return -1;
-    }
-    return n || !paused ? n : -1;
-}
-
-static void copy_all(struct profile_session *session)
-{
-    char *buffer = malloc(BUFFER_BYTES);
-    int n;
-
-    if (!buffer)
-        fail(1, "not enough memory");
     // A full file system ends the trace: nobody would see more of it.
-    while (!file.error && (n = read_once(session, buffer)) >= 0) {
-        if (n == 0)
-            continue;
-        put_threads();
-        put_chunk(TRACE_FILE_BLOCKS, buffer, (size_t)n);
+    while (!r->out.error && (n = trace_reading_next(&r->reading)) >= 0) {
+        if (flies && r->reading.paused) {
+            flies = false;
+            profile_trace_info(&r->session, &r->info);
+            put_flight(r, &r->out);
+        }
+        if (n && flies)
+            keep_names(r, r->reading.buffer, (size_t)n);
+        else if (n)
+            trace_out_blocks(&r->out, r->reading.buffer, (size_t)n);
     }
-    free(buffer);
 }
 
-// The last chunk makes room for the end, which says that the file system was
-// full. Without room even for that it is a file that was cut off.
-static void put_full_end(const struct trace_info *info)
+static void begin(struct recording *r)
 {
-    int error = file.error;
+    struct trace_options o = r->settings->options;
 
-    if (ftruncate(file.fd, file.whole) == 0 &&
-        lseek(file.fd, file.whole, SEEK_SET) >= 0) {
-        file.error = 0;
-        put_end(info, TRACE_FILE_FULL);
-    }
-    file.error = error;
-}
-
-// Whether the file is whole.
-static bool finish(const struct settings *s, const struct trace_info *info)
-{
-    if (!file.error)
-        put_end(info, TRACE_FILE_ENDED);
-    else if (file.whole)
-        put_full_end(info);
-    if (close(file.fd) != 0 && !file.error)
-        file.error = errno;
-    if (!file.error)
-        return true;
-    complain("%s: %s: the trace has ended there; what precedes that can be "
-             "read",
-             s->output, strerror(file.error));
-    return false;
-}
-
-static void begin(const struct settings *s, struct profile_session *session,
-                  uint32_t task)
-{
-    struct trace_options o = s->options;
-    struct trace_info info;
-
-    o.task = task;
-    if (profile_trace_begin(session, &o) < 0)
+    o.task = r->task;
+    if (profile_trace_begin(&r->session, &o) < 0)
         cannot_begin(&o);
-    if (profile_trace_info(session, &info) < 0)
+    if (profile_trace_info(&r->session, &r->info) < 0)
         fail(1, "the trace: %s", strerror(errno));
-    put_head(s, task, &info);
+    trace_out_head(&r->out, &o, r->task, r->settings->command, &r->info, NULL);
+    if (o.flight_ms)
+        begin_flight(r);
+    r->reading = (struct trace_reading){
+        .session = &r->session,
+        .buffer = enough(BUFFER_BYTES),
+        .bytes = BUFFER_BYTES,
+        .over = &over,
+        .resumes = o.flight_ms,
+        .interrupted = interrupted,
+        .arg = r,
+    };
 }
 
-static void print_counts(const struct settings *s,
-                         const struct trace_info *info)
+static void print_counts(const struct recording *r)
 {
+    const struct trace_info *info = &r->info;
+
     fprintf(stderr, "trace: %" PRIu64 " records", info->recorded);
     if (info->lost)
         fprintf(stderr,
                 ", and %" PRIu64 " LOST for want of room (-b, fewer -e)",
                 info->lost);
-    fprintf(stderr, ", in %s\n", s->output);
+    fprintf(stderr, ", in %s", r->settings->output);
+    if (r->settings->options.flight_ms)
+        fprintf(stderr, "; %" PRIu64 " older ones are not kept",
+                info->overwritten);
+    fputc('\n', stderr);
 }
 
 int record(const struct settings *s)
 {
-    struct profile_session session = { 0 };
+    static struct recording r;
     struct child child = { 0 };
-    struct trace_info info = { 0 };
     int status = 0;
 
-    file.fd = open(s->output, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (file.fd < 0)
+    r.settings = s;
+    r.task = s->options.task;
+    if (!trace_out_open(&r.out, s->output))
         fail(1, "-o %s: %s", s->output, strerror(errno));
-    catch (SIGINT);
-    catch (SIGTERM);
+    catch (SIGINT, on_signal);
+    catch (SIGTERM, on_signal);
+    if (s->options.flight_ms)
+        catch (SIGUSR1, on_snapshot);
     if (s->command[0]) {
-        catch (SIGCHLD);
+        catch (SIGCHLD, on_signal);
         child_start(&child, s->command);
-        begin(s, &session, s->own_only ? (uint32_t)child.pid : s->options.task);
+        if (s->own_only)
+            r.task = (uint32_t)child.pid;
+        begin(&r);
         child_go(&child);
     } else {
-        begin(s, &session, s->options.task);
+        begin(&r);
     }
-    copy_all(&session);
-    profile_trace_info(&session, &info);
-    profile_end(&session);
-    bool good = finish(s, &info);
+    copy_all(&r);
+    profile_trace_info(&r.session, &r.info);
+    profile_end(&r.session);
+    bool good = trace_out_close(&r.out, &r.info);
     if (s->command[0])
         status = child_end(&child);
     free(child.path);
-    print_counts(s, &info);
+    print_counts(&r);
     return status ? status : good ? 0 : 1;
+}
+
+// --- trace snapshot ---------------------------------------------------------
+
+int ask_for_snapshots(void)
+{
+    size_t count = 0;
+    unsigned asked = 0;
+    struct sysinfo_trace *all =
+        sysinfo_read_trace("system.profile.traces", &count);
+
+    if (!all)
+        fail(1, "system.profile.traces: %s", strerror(errno));
+    for (size_t i = 0; i < count; i++) {
+        if (!all[i].flight || strcmp(all[i].state, "taking") != 0)
+            continue;
+        if (kill((pid_t)all[i].owner, SIGUSR1) != 0)
+            fail(1, "the flight of task %" PRIu32 ": %s", all[i].owner,
+                 strerror(errno));
+        asked++;
+    }
+    free(all);
+    if (!asked)
+        fail(1, "there is no flight: trace record --flight SECONDS begins one");
+    return 0;
 }

@@ -17,3 +17,5 @@ struct settings {
 // Records while the command runs, or until the task ends or ^C. Returns the
 // exit status.
 int record(const struct settings *s);
+// Asks the flights that there are for a snapshot. Returns the exit status.
+int ask_for_snapshots(void);
