@@ -80,6 +80,32 @@ static void reads_what_was_written(void **state UNUSED)
 }
 
 // The TIME record before it is of the thread that comes.
+// A flight of which one CPU's events before its second switch are missing, or
+// could be.
+static void what_is_partial_is_not_summed_up(void **state UNUSED)
+{
+    static struct trace_file f;
+    uint64_t since = START + 0x80;
+    struct trace_file_flight flight = {
+        .ms = 1000, .since = { (uint32_t)since, (uint32_t)(since >> 32) }
+    };
+    const struct life *t;
+
+    make_flight(&flight);
+    write_file(made.bytes, made.used);
+    assert_null(read_file(&f));
+    assert_int_equal(got.events, EVENTS);
+    assert_int_equal(f.flight.ms, 1000);
+    assert_int_equal(got.lives.contradictions, 0);
+    t = lives_find(&got.lives, 7);
+    assert_int_equal(t->state, LIFE_ENDED);
+    assert_int_equal(t->began, START + 0x8b); // it was running, for how long?
+    assert_int_equal(t->running, 0xfb - 0xcb);
+    assert_int_equal(t->blocked, 0xad - 0x8b);
+    lives_tile();
+    lives_free(&got.lives);
+}
+
 static void a_switch_may_be_the_first_event(void **state UNUSED)
 {
     struct trace_reader r = { .event = on_event };
@@ -259,6 +285,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(what_is_partial_is_not_summed_up),
         cmocka_unit_test(a_switch_may_be_the_first_event),
         cmocka_unit_test(names_are_those_of_their_time),
         cmocka_unit_test(a_file_that_is_cut_off_is_read_to_its_last_record),

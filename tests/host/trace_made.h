@@ -148,11 +148,10 @@ static inline void make_head(uint32_t cpus)
 
 #define EVENTS 12u
 
-static inline void make(void)
+static inline void make_events(void)
 {
     struct trace_file_end e = { TRACE_FILE_ENDED, 0, { EVENTS }, { 0 } };
 
-    make_head(1);
     begin_blocks();
     begin_block(0, START + 0x800);
     add_time(START, 0);
@@ -171,6 +170,19 @@ static inline void make(void)
     add_words(START + 0xf0, TRACE_syscall_enter, 1, 0, 1);
     add_switch(START + 0x100, 7, 0, 5);
     add_chunk(TRACE_FILE_END, &e, sizeof(e));
+}
+
+static inline void make(void)
+{
+    make_head(1);
+    make_events();
+}
+
+static inline void make_flight(const struct trace_file_flight *flight)
+{
+    make_head(1);
+    add_chunk(TRACE_FILE_FLIGHT, flight, sizeof(*flight));
+    make_events();
 }
 
 #define LOST 40u

@@ -29,6 +29,7 @@ kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp
     "no-file": "trace report /nothing; trace report /etc/passwd",
     "no-task": "trace record -t 4194304",
     "flight": "trace record --flight 1 -b 8 -o /tmp/f dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/f; trace report /tmp/f | grep -v '^#' > /tmp/lines; head -n 2 /tmp/lines; tail -n 60 /tmp/lines; rm /tmp/f /tmp/lines",
+    "busy-flight": "trace record --flight 5 -b 64 -o /tmp/f sh -c 'for i in $(seq 60); do /bin/true; done'; trace summary /tmp/f; trace report /tmp/f | grep -vc '^#'; rm /tmp/f",
     "short-flight": "trace record --flight 9 -o /tmp/f true; trace summary /tmp/f | head -n 4; rm /tmp/f",
     "flight-of-task": "sleep 0.3 & trace record --flight 5 -t $! -o /tmp/f; trace report /tmp/f | grep -c task/exit; rm /tmp/f",
     "snapshot": """
@@ -176,6 +177,14 @@ def test_a_flight_keeps_the_last_events(results):
     assert re.search(r" task/exit .*status=0", output), output
     titles = next(n for n, line in enumerate(lines) if line.lstrip().startswith("Time, s"))
     assert re.search(r" (dd|\[idle\]|timeout|kernel|sh):?\d* ", lines[titles + 1]), output
+
+
+def test_sums_of_a_flight_are_of_what_all_cpus_have(results):
+    """The memory of one CPU is full sooner: nothing is made of what precedes that."""
+    output = results["busy-flight"].output
+    assert re.search(r"older events are not kept; all CPUs' events are here for", output), output
+    assert "effects before their causes on other CPUs: 0\n" in output, output
+    assert int(output.splitlines()[-1]) == events_of(output)[0] + 1, output  # the titles
 
 
 def test_flights_that_are_over_soon(results):

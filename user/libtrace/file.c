@@ -130,6 +130,11 @@ static size_t least(uint64_t a, uint64_t b)
     return (size_t)(a < b ? a : b);
 }
 
+uint64_t trace_file_whole_since(const struct trace_file *f)
+{
+    return (uint64_t)f->flight.since[1] << 32 | f->flight.since[0];
+}
+
 static const char *take_points(struct trace_file *f, uint32_t bytes)
 {
     char text[4096];
@@ -164,6 +169,7 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
         break;
     case TRACE_FILE_FLIGHT:
         take(f, &f->flight, least(there, sizeof(f->flight)));
+        f->reader.partial_until = trace_file_whole_since(f);
         break;
     case TRACE_FILE_END:
         f->has_end = there >= sizeof(f->end) &&

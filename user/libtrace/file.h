@@ -49,4 +49,6 @@ const char *trace_file_name(const struct trace_file *f, uint32_t thread,
 // The Nth thread that has a name, with its number. NULL: there are fewer.
 const char *trace_file_nth_name(const struct trace_file *f, uint32_t n,
                                 uint32_t *thread);
+// Of a flight: the time from which on all CPUs' events are there. 0: they are.
+uint64_t trace_file_whole_since(const struct trace_file *f);
 uint64_t trace_file_ns(const struct trace_file *f, uint64_t cycles);

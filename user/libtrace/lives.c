@@ -245,6 +245,8 @@ static void on_return(struct lives *l, const struct trace_event *e)
 
 void lives_event(struct lives *l, const struct trace_event *e)
 {
+    if (e->partial)
+        return;
     switch (e->type) {
     case TRACE_sched_switch:
         on_switch(l, e);

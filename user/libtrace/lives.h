@@ -58,7 +58,7 @@ struct lives {
 };
 
 // Zeroed before the first event, but for the first three members. Events in the
-// order of time.
+// order of time; nothing is made of partial ones.
 void lives_event(struct lives *l, const struct trace_event *e);
 // The time of which `low`, an event's `at`, is the low word: shortly before the
 // event, but not before the last loss.

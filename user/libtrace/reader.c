@@ -66,6 +66,7 @@ static const char *take_event(struct trace_reader *r, uint32_t cpu,
     memset(e, 0, sizeof(*e));
     e->time = r->cpu[cpu].epoch << TRACE_TIME_BITS | TRACE_HEAD_TIME(head);
     r->cpu[cpu].last = e->time;
+    e->partial = e->time < r->partial_until;
     e->number = r->cpu[cpu].number++;
     e->cpu = cpu;
     e->thread = r->cpu[cpu].thread;

@@ -22,6 +22,7 @@ struct trace_event {
     uint32_t thread; // that ran on the CPU; of a switch: the one that left
     uint32_t type;   // enum trace_number, or TRACE_R_...; LOST included
     uint32_t size;   // of the fields in the record
+    bool partial; // other CPUs' events of that time are not kept: of a flight
     uint8_t fields[TRACE_FIELDS_MAX]; // the rest is 0
 };
 
@@ -30,7 +31,8 @@ struct trace_reader {
     void (*event)(void *arg, const struct trace_event *e);
     void (*task)(void *arg, const struct sprofile_task *t); // may be NULL
     void *arg;
-    uint64_t events, lost; // so far, of all CPUs
+    uint64_t events, lost;  // so far, of all CPUs
+    uint64_t partial_until; // events before are partial
     // The rest is the reader's.
     struct {
         uint64_t epoch;

@@ -48,7 +48,7 @@ static void put_cost(FILE *out, const struct trace_file *f, uint64_t cycles)
 
 static void put_flight(FILE *out, const struct trace_file *f)
 {
-    uint64_t since = (uint64_t)f->flight.since[1] << 32 | f->flight.since[0];
+    uint64_t since = trace_file_whole_since(f);
     uint64_t gone =
         (uint64_t)f->flight.overwritten[1] << 32 | f->flight.overwritten[0];
     uint64_t last = 0, ms = 0;

@@ -156,6 +156,8 @@ static void on_loss(struct spans *s)
 
 void spans_event(struct spans *s, const struct trace_event *e)
 {
+    if (e->partial)
+        return;
     switch (e->type) {
     case TRACE_syscall_enter:
         on_call(s, e);

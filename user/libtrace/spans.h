@@ -38,7 +38,7 @@ struct spans {
 };
 
 // Zeroed but for the first two members. Events in the order of time. An end
-// whose begin was lost or precedes the trace is no span.
+// whose begin was lost or precedes the trace is no span, nor are partial ones.
 void spans_event(struct spans *s, const struct trace_event *e);
 // Tells of the calls and faults that are open at `time`: no more events come.
 void spans_finish(struct spans *s, uint64_t time);
