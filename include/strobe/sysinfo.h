@@ -253,7 +253,8 @@ enum sysinfo_state {
     F(r, U64, flight, NS, "only the last of this time; 0: all")  \
     F(r, U64, room, BYTES, "the rings of all CPUs together")     \
     F(r, U64, read, COUNT, "events that were read")              \
-    F(r, U64, lost, COUNT, "events, no room in the ring")        \
+    F(r, U64, lost, COUNT, "events, no room, or throttled")      \
+    F(r, U64, throttled, COUNT, "of them, to bound the cost")    \
     F(r, U64, overwritten, COUNT, "events of a flight, too old") \
     F(r, U64, elapsed, NS, "since it began")
 

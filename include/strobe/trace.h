@@ -78,6 +78,9 @@ struct trace_info {
     // What an event with 16 bytes of fields costs, in cycles, measured when the
     // trace began: from its point to the return. The least of some rounds.
     uint32_t event_cycles;
+    // Of the lost ones: the CPU had spent more than a quarter of its time on
+    // events. Not with functions.
+    uint64_t throttled;
     // A flight's that was paused: events that were overwritten, or are too old;
     // from this time on all are there, but for those that are lost (0: from the
     // beginning).

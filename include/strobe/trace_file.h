@@ -58,5 +58,6 @@ enum trace_file_reason {
 struct trace_file_end {
     uint32_t reason;
     uint32_t tasks_lost;
-    uint32_t recorded[2], lost[2]; // of struct trace_info, low word first
+    // Of struct trace_info, low word first. Older files end before the last.
+    uint32_t recorded[2], lost[2], throttled[2];
 };

@@ -27,6 +27,11 @@ _Static_assert(TRACE_POINTS < 32, "bits of trace_options.points");
 
 #define RING_LEAST (2 * PAGE_SIZE)
 #define RING_CHOSEN_MOST MIB(1)
+// Of a CPU's time, 1 in so many may be spent on events; more in a burst. Traced
+// functions take what they take: whoever traces them has chosen how many.
+#define EVENTS_PART 4u
+#define BURST_MS 100u
+
 // Without a wish, all rings take at most this part of the free memory.
 #define MEMORY_PART 8u
 
@@ -213,6 +218,7 @@ static int info(struct stream *stream, u32 addr)
         i.overwritten += s->target.cpu[c].ring.overwritten;
         i.recorded += s->target.cpu[c].ring.recorded;
         i.lost += trace_ring_lost(&s->target.cpu[c].ring);
+        i.throttled += trace_ring_throttled(&s->target.cpu[c].ring);
     }
     if (s->calls)
         call_trace_losses(&i.too_deep, &i.no_frames);
@@ -302,12 +308,22 @@ static int begin_calls(struct trace_session *s, const struct trace_options *o,
     return err;
 }
 
-static int publish(struct trace_session *s)
+static void throttle(struct trace_session *s)
+{
+    u32 price = EVENTS_PART * s->event_cycles;
+    u32 burst = (u32)(clock_tsc_hz() / 1000 * BURST_MS);
+    for (u32 i = 0; i < cpu_count; i++)
+        trace_ring_throttle(&s->target.cpu[i].ring, price, burst);
+}
+
+static int publish(struct trace_session *s, bool throttled)
 {
     mutex_lock(&streams_lock);
     int err = stream_find_slot(&s->stream);
     if (!err) {
         s->event_cycles = trace_target_measure(&s->target);
+        if (throttled)
+            throttle(s);
         trace_target_add(&s->target);
         stream_publish(&s->stream);
     }
@@ -326,7 +342,7 @@ static int begin(struct trace_session *s, const struct trace_options *o,
     if (s->target.except == &kernel_task)
         s->target.except = NULL;
     s->ring_bytes = choose_ring_bytes(&s->stream, o->ring_bytes);
-    int err = alloc_rings(s, readers) ? publish(s) : -ENOMEM;
+    int err = alloc_rings(s, readers) ? publish(s, !functions) : -ENOMEM;
     if (err)
         kfree(functions);
     if (err || !functions)
@@ -396,6 +412,7 @@ static void fill(const struct trace_session *s, struct sysinfo_trace *out)
         const struct trace_ring *r = &s->target.cpu[i].ring;
         out->read += r->recorded;
         out->lost += trace_ring_lost(r);
+        out->throttled += trace_ring_throttled(r);
         out->overwritten += r->overwritten;
     }
 }

@@ -8,6 +8,10 @@
 // One writer at a time opens a page: another one, on top of it, finds no room
 // (`limit` is 0) and `opening`, and its record is lost, which is counted.
 //
+// Records have a price, which is paid in time when the next page is to be
+// opened. A writer that has paid for more time than has passed is throttled
+// until then: what comes meanwhile is lost, and counted as in a full ring.
+//
 // In a flight the writer frees the oldest page, once it is complete: a writer
 // that was interrupted there still fills its record.
 #include "kernel/trace/record.h"
@@ -45,6 +49,12 @@ void trace_ring_clear(struct trace_ring *r)
         .wake = r->wake,
         .flight = r->flight,
     };
+}
+
+void trace_ring_throttle(struct trace_ring *r, u32 price, u32 burst)
+{
+    r->price = price;
+    r->burst = burst;
 }
 
 void trace_ring_free(struct trace_ring *r)
@@ -135,6 +145,12 @@ static bool drop_oldest(struct trace_ring *r)
     return true;
 }
 
+static bool has_free_page(const struct trace_ring *r)
+{
+    u32 freed = __atomic_load_n(&r->freed, __ATOMIC_ACQUIRE);
+    return r->opened - freed < r->pages;
+}
+
 static void begin_page(struct trace_ring *r)
 {
     u8 *start = page(r, r->opened);
@@ -155,24 +171,48 @@ static void begin_page(struct trace_ring *r)
     wake_reader(r);
 }
 
+static bool is_throttled(const struct trace_ring *r)
+{
+    return unlikely(r->paid > rdtsc());
+}
+
+// Pays for the records since the last page. Time that was not used for records
+// can be until `burst` cycles later.
+static void pay(struct trace_ring *r)
+{
+    u64 now = rdtsc();
+    u32 records = READ_ONCE(r->place.count) - r->paid_for;
+    u64 from = r->paid + r->burst < now ? now - r->burst : r->paid;
+    r->paid_for += records;
+    r->paid = from + (u64)records * r->price;
+}
+
+static bool lose(struct trace_ring *r, bool throttled)
+{
+    if (throttled)
+        word_increment(&r->throttled);
+    word_increment(&r->lost);
+    return false;
+}
+
 static bool next_page(struct trace_ring *r)
 {
-    bool there = false;
+    bool there = false, throttled = false;
     if (!READ_ONCE(r->opening)) {
         WRITE_ONCE(r->opening, true);
         WRITE_ONCE(r->place.limit, 0);
         barrier();
         fill_up(r);
-        u32 freed = __atomic_load_n(&r->freed, __ATOMIC_ACQUIRE);
-        there = r->opened - freed < r->pages || (r->flight && drop_oldest(r));
+        pay(r);
+        throttled = is_throttled(r);
+        there =
+            !throttled && (has_free_page(r) || (r->flight && drop_oldest(r)));
         if (there)
             begin_page(r);
         barrier();
         WRITE_ONCE(r->opening, false);
     }
-    if (!there)
-        word_increment(&r->lost);
-    return there;
+    return there || lose(r, throttled);
 }
 
 // The epoch is another one, and there is room for the record that says so.
@@ -194,6 +234,8 @@ static void put_time(struct trace_ring *r)
 bool trace_ring_make_room(struct trace_ring *r, u32 bytes)
 {
     u32 both = bytes + sizeof(struct trace_time);
+    if (is_throttled(r))
+        return lose(r, true);
     if (READ_ONCE(r->place.at) + both > READ_ONCE(r->place.limit))
         return next_page(r);
     put_time(r);
@@ -211,6 +253,11 @@ bool trace_ring_quarter_full(const struct trace_ring *r)
 u32 trace_ring_lost(const struct trace_ring *r)
 {
     return READ_ONCE(r->lost);
+}
+
+u32 trace_ring_throttled(const struct trace_ring *r)
+{
+    return READ_ONCE(r->throttled);
 }
 
 // A writer has interrupts off from the moment at which it reads its record's

@@ -9,7 +9,8 @@
 //
 // When no page is free, new records are lost and counted, and the next page
 // begins with their number. In a flight the oldest page goes instead: there is
-// no reader until the writers have stopped.
+// no reader until the writers have stopped. They are lost, too, while the
+// writer is throttled, so that records do not take all of a CPU's time.
 #pragma once
 
 #include "arch/cpu.h"
@@ -24,6 +25,10 @@ struct trace_ring {
     bool flight;
     u32 opened;              // pages so far; of the writer
     u32 lost, lost_reported; // records; wrap
+    u32 throttled;           // of the lost ones
+    u32 price, burst;        // TSC cycles: for a record; that may be in advance
+    u32 paid_for;            // of place.count
+    u64 paid;                // the TSC up to which time is paid for
     bool *wake;              // set, with a deferred interrupt, at a quarter
     u8 *bytes;
     u32 pages; // a power of two
@@ -40,6 +45,9 @@ struct trace_ring {
 bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake,
                       bool flight) MUST_CHECK;
 void trace_ring_free(struct trace_ring *r);
+// Throttles the writer to a record in `price` TSC cycles, by pages; as many as
+// `burst` cycles allow may come at once. Before it writes.
+void trace_ring_throttle(struct trace_ring *r, u32 price, u32 burst);
 // Empties it; no other CPU uses it yet.
 void trace_ring_clear(struct trace_ring *r);
 // Any context: whether it should be read soon.
@@ -61,8 +69,9 @@ void trace_ring_consume(struct trace_ring *r, u32 bytes);
 // The time before which all records of all CPUs are in their rings. Thread
 // context, interrupts on.
 u64 trace_complete_until(void);
-// Records lost so far.
+// Records lost so far, and how many of them because the writer was throttled.
 u32 trace_ring_lost(const struct trace_ring *r);
+u32 trace_ring_throttled(const struct trace_ring *r);
 
 // Copies `bytes`, a constant, and fills the last word up with 0.
 static ALWAYS_INLINE void trace_copy(u32 *to, const void *fields, u32 bytes)
@@ -88,6 +97,7 @@ static ALWAYS_INLINE bool trace_put(struct trace_ring *r, u32 type,
                                     const void *fields, u32 bytes)
 {
     u32 words = 1 + (bytes + 3) / 4, at, low;
+    r = OPAQUE(r); // one register, not a base and an index for each use
     do {
         for (;;) {
             // The place before the time: so times ascend, and if another writer
@@ -100,6 +110,7 @@ static ALWAYS_INLINE bool trace_put(struct trace_ring *r, u32 type,
                 return false;
         }
     } while (!word_replace(&r->place.at, at, at + words * 4));
+    word_increment(&r->place.count);
     u32 *record = (u32 *)at;
     trace_copy(record + 1, fields, bytes);
     __atomic_store_n(record, TRACE_HEAD(low, type, words), __ATOMIC_RELEASE);

@@ -113,7 +113,7 @@ def write(path, session):
     events = [events_of(ring) for ring in rings]
     names = unread(session["stream"]["rings"]["events"])
     sums = {name: sum(int(ring[name]) for ring in rings)
-            for name in ("recorded", "lost", "overwritten")}
+            for name in ("recorded", "lost", "throttled", "overwritten")}
     flight = int(session["flight_ms"])
     with open(path, "wb") as file:
         file.write(head(session) + chunk(POINTS, points()) + b"".join(threads()))
@@ -121,8 +121,8 @@ def write(path, session):
             file.write(chunk(FLIGHT, struct.pack("<IQQ", flight, sums["overwritten"], 0)))
         file.write(chunk(BLOCKS, block(TASKS, names) + b"".join(
             block(cpu, data) for cpu, data in enumerate(events))))
-        file.write(chunk(END, struct.pack("<IIQQ", ENDED, 0, sums["recorded"],
-                                          sums["lost"])))
+        file.write(chunk(END, struct.pack("<IIQQQ", ENDED, 0, sums["recorded"],
+                                          sums["lost"], sums["throttled"])))
     return sum(map(len, events))
 
 

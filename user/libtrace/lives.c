@@ -261,6 +261,8 @@ void lives_event(struct lives *l, const struct trace_event *e)
         on_return(l, e);
         break;
     case TRACE_R_LOST:
+        if (l->contradictions > l->cpu[e->cpu].contradictions)
+            l->contradictions = l->cpu[e->cpu].contradictions;
         end_all(l, e->time);
         l->lost_at = e->time;
         break;
@@ -268,6 +270,7 @@ void lives_event(struct lives *l, const struct trace_event *e)
         if (!l->cpu[e->cpu].known)
             begin_cpu(l, e, e->time);
     }
+    l->cpu[e->cpu].contradictions = l->contradictions;
 }
 
 void lives_finish(struct lives *l, uint64_t time)

@@ -41,7 +41,8 @@ struct lives {
     uint32_t count, room;
     bool no_memory; // some are missing
     // A thread runs that was not ready, or is made ready that was not blocked:
-    // its cause is missing, or the CPUs' clocks do not agree.
+    // its cause is missing, or the CPUs' clocks do not agree. Those while a
+    // CPU's events are lost are not counted.
     uint64_t contradictions;
     uint64_t lost_at; // the time of the last loss
     struct {
@@ -54,6 +55,7 @@ struct lives {
         // busy + idle + interrupts == the time since the CPU's first event,
         // less what losses hide.
         uint64_t busy, idle, interrupts;
+        uint64_t contradictions; // of all CPUs, up to its last event
     } cpu[TRACE_CPUS_MAX];
 };
 

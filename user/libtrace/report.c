@@ -13,6 +13,8 @@ static void put_losses(FILE *out, const struct trace_file *f)
 {
     uint64_t told = f->reader.lost;
     uint64_t lost = (uint64_t)f->end.lost[1] << 32 | f->end.lost[0];
+    uint64_t throttled =
+        (uint64_t)f->end.throttled[1] << 32 | f->end.throttled[0];
 
     if (f->has_end && lost < told)
         lost = told;
@@ -23,10 +25,16 @@ static void put_losses(FILE *out, const struct trace_file *f)
                 told);
     else if (lost)
         fprintf(out,
-                "MISSING: %" PRIu64 " events, for want of room (-b, fewer "
-                "events): %" PRIu64 " where it says LOST, %" PRIu64
-                " after a CPU's last event\n",
-                lost, told, lost - told);
+                "MISSING: %" PRIu64 " events%s: %" PRIu64
+                " where it says LOST, %" PRIu64 " after a CPU's last event\n",
+                lost, throttled ? "" : ", for want of room (-b, fewer events)",
+                told, lost - told);
+    if (f->has_end && throttled)
+        fprintf(out,
+                "THROTTLED: %" PRIu64 " of them: events took more than a "
+                "quarter of a CPU's time (fewer events); the others for want "
+                "of room\n",
+                throttled);
     if (f->has_end && f->end.reason == TRACE_FILE_FULL)
         fprintf(out, "MISSING: what followed: the file system was full\n");
     if (f->has_end && f->end.tasks_lost)

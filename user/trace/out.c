@@ -153,6 +153,8 @@ static void put_end(struct trace_out *o, const struct trace_info *info,
         .recorded = { (uint32_t)info->recorded,
                       (uint32_t)(info->recorded >> 32) },
         .lost = { (uint32_t)info->lost, (uint32_t)(info->lost >> 32) },
+        .throttled = { (uint32_t)info->throttled,
+                       (uint32_t)(info->throttled >> 32) },
     };
     put_chunk(o, TRACE_FILE_END, &e, sizeof(e));
 }

@@ -201,12 +201,18 @@ static void begin(struct recording *r)
 static void print_counts(const struct recording *r)
 {
     const struct trace_info *info = &r->info;
+    uint64_t no_room = info->lost - info->throttled;
 
     fprintf(stderr, "trace: %" PRIu64 " records", info->recorded);
-    if (info->lost)
+    if (no_room)
         fprintf(stderr,
                 ", and %" PRIu64 " LOST for want of room (-b, fewer -e)",
-                info->lost);
+                no_room);
+    if (info->throttled)
+        fprintf(stderr,
+                ", and %" PRIu64 " THROTTLED: events took more than a quarter "
+                "of a CPU's time (fewer -e)",
+                info->throttled);
     fprintf(stderr, ", in %s", r->settings->output);
     if (r->settings->options.flight_ms)
         fprintf(stderr, "; %" PRIu64 " older ones are not kept",

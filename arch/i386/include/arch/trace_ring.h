@@ -10,6 +10,7 @@ struct trace_place {
     u32 at;    // address of the next record
     u32 limit; // end of its page; 0: no record fits
     u32 epoch; // of the last TIME record: the time without its low bits
+    u32 count; // of records, but for those of traced functions
 };
 
 // The TSC: its low word, and the epoch. In halves, because GCC would put a u64,
