@@ -228,6 +228,7 @@ static bool receive_call(struct answerbox *b, struct ipc_call *out,
     if (c->phone->box == b) // else it was forwarded
         c->phone->known = true;
     call_describe(c, c->box_id, out);
+    TRACE(ipc_take, .flow = (u32)c, .sender = out->task);
     return true;
 }
 
@@ -373,16 +374,17 @@ int box_forward(struct answerbox *b, u32 id, struct phone *to,
         c->method = changed->method;
         copy_words(c->arg, changed->arg);
     }
+    TRACE_IF(ipc_forward, !err, .flow = (u32)c, .callee = to->box->task->id);
     if (!err)
         err = box_push(to->box, c);
     if (err) {
+        TRACE(ipc_forward, .flow = (u32)c, .callee = b->task->id);
         c->method = before.method;
         copy_words(c->arg, before.arg);
         give_back(b, c, false);
         return err;
     }
     ipc_count(&b->task->ipc_counters.forwarded);
-    TRACE(ipc_forward, .call = id, .callee = to->box->task->id);
     return 0;
 }
 

@@ -98,6 +98,7 @@ void call_answer(struct call *c, const struct ipc_call *answer)
     spin_lock(&p->lock);
     bool first = c->state == CALL_UNDER_WAY;
     bool was_full = p->unfetched_calls == IPC_PHONE_CALLS;
+    TRACE_IF(ipc_answer, first, .flow = (u32)c, .result = (u32)answer->retval);
     if (first) {
         as = c->aspace;
         c->aspace = NULL;
@@ -107,7 +108,6 @@ void call_answer(struct call *c, const struct ipc_call *answer)
         become_answered(c, answer);
     }
     spin_unlock(&p->lock);
-    TRACE(ipc_answer, .call = c->id, .result = (u32)answer->retval);
     if (waiter)
         wake(waiter, was_full ? &p->box->senders : NULL);
     else if (first)

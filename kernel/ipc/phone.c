@@ -365,15 +365,17 @@ int phone_call(struct phone *p, struct ipc_call *m)
         return -ENOMEM;
     if (m->flags & IPC_F_WAIT)
         c->waiter = current;
+    TRACE(ipc_call, .flow = (u32)c, .method = m->method,
+          .callee = p->box->task->id);
     int err = transfer_prepare(c);
     if (!err)
         err = send(p, c, m->flags & IPC_F_BLOCK, &m->id);
     if (err) {
+        TRACE(ipc_answer, .flow = (u32)c, .result = (u32)err);
         call_unref(c); // the box's reference
         call_unref(c); // the phone's
         return err;
     }
     ipc_count(&current_task()->ipc_counters.call_sent);
-    TRACE(ipc_call, .method = m->method, .callee = p->box->task->id);
     return m->flags & IPC_F_WAIT ? call_and_wait(p, c, m) : 0;
 }

@@ -4,6 +4,7 @@
 //
 //     begin|end|instant TIME KIND:ID NAME    on the track with this uuid
 //     counter TIME KIND:ID VALUE
+//     instant ... flow N | ends N            of the flow N
 //     switch TIME CPU: PREV -> NEXT STATE
 //     waking TIME CPU: THREAD on CPU
 //     track KIND:ID parent KIND:ID NAME
@@ -13,7 +14,7 @@
 // link: user/libtrace/call_names.c user/libstrobe/table.c
 // link: user/libstrobe/messages.c tools/strobe-src/protobuf.c
 // link: tools/strobe-src/perfetto_packet.c tools/strobe-src/trace_tracks.c
-// link: tools/strobe-src/trace_perfetto.c
+// link: tools/strobe-src/trace_flows.c tools/strobe-src/trace_perfetto.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 
@@ -55,6 +56,12 @@ static bool take_field(struct bytes *b, struct field *f)
         return false;
     uint64_t tag = take_varint(b);
     *f = (struct field){ .number = (uint32_t)(tag >> 3) };
+    if ((tag & 7) == 1) {
+        assert_true(b->end - b->at >= 8);
+        memcpy(&f->value, b->at, 8);
+        b->at += 8;
+        return true;
+    }
     f->value = take_varint(b);
     if ((tag & 7) == 0)
         return true;
@@ -148,6 +155,10 @@ static void take_event(struct bytes e, uint64_t time)
         fprintf(decoded.out, " %s", decoded.names[name]);
     }
     put_bytes(inside(e, 23));
+    if (number_of(e, 47))
+        fprintf(decoded.out, " flow %" PRIu64, number_of(e, 47));
+    if (number_of(e, 48))
+        fprintf(decoded.out, " ends %" PRIu64, number_of(e, 48));
     fputc('\n', decoded.out);
 }
 
@@ -290,6 +301,46 @@ static void losses_are_told_where_they_are(void **state UNUSED)
     free(text);
 }
 
+static void add_ipc(uint64_t time, uint32_t type, uint32_t flow)
+{
+    uint32_t fields[] = { flow, 2, 3 };
+
+    add_event(time, type, fields, type == TRACE_ipc_call ? 12 : 8);
+}
+
+static void calls_are_flows(void **state UNUSED)
+{
+    struct trace_file_end e = { TRACE_FILE_ENDED, 0, { 10 }, { 0 }, { 0 } };
+
+    make_head(1);
+    begin_blocks();
+    begin_block(0, START + 0x800);
+    add_time(START, 7);
+    add_ipc(START + 1, TRACE_ipc_take, 0xc000); // its call is not in the trace
+    add_ipc(START + 2, TRACE_ipc_call, 0xd000);
+    add_ipc(START + 3, TRACE_ipc_take, 0xd000);
+    add_ipc(START + 4, TRACE_ipc_call, 0xe000);
+    add_ipc(START + 5, TRACE_ipc_forward, 0xd000);
+    add_ipc(START + 6, TRACE_ipc_answer, 0xe000);
+    add_ipc(START + 7, TRACE_ipc_answer, 0xd000);
+    add_ipc(START + 8, TRACE_ipc_answer, 0xc000);
+    add_ipc(START + 9, TRACE_ipc_call, 0xd000); // the same memory
+    add_ipc(START + 10, TRACE_ipc_answer, 0xd000);
+    add_chunk(TRACE_FILE_END, &e, sizeof(e));
+    char *text = perfetto_text(made.used);
+    has(text, "\ninstant 0 1:7 ipc/take\n"
+              "instant 1 1:7 ipc/call flow 1\n"
+              "instant 2 1:7 ipc/take flow 1\n"
+              "instant 3 1:7 ipc/call flow 2\n"
+              "instant 4 1:7 ipc/forward flow 1\n"
+              "instant 5 1:7 ipc/answer ends 2\n"
+              "instant 6 1:7 ipc/answer ends 1\n"
+              "instant 7 1:7 ipc/answer\n"
+              "instant 8 1:7 ipc/call flow 3\n"
+              "instant 9 1:7 ipc/answer ends 3\n");
+    free(text);
+}
+
 static void one_task_has_no_scheduling(void **state UNUSED)
 {
     uint32_t task = 7;
@@ -345,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(packets_are_what_happened),
         cmocka_unit_test(losses_are_told_where_they_are),
+        cmocka_unit_test(calls_are_flows),
         cmocka_unit_test(one_task_has_no_scheduling),
         cmocka_unit_test(what_is_whole_is_written),
         cmocka_unit_test(damage_does_no_harm),

@@ -150,7 +150,7 @@ static inline void make_head(uint32_t cpus)
 
 static inline void make_events(void)
 {
-    struct trace_file_end e = { TRACE_FILE_ENDED, 0, { EVENTS }, { 0 } };
+    struct trace_file_end e = { TRACE_FILE_ENDED, 0, { EVENTS }, { 0 }, { 0 } };
 
     begin_blocks();
     begin_block(0, START + 0x800);
@@ -192,7 +192,7 @@ static inline void make_flight(const struct trace_file_flight *flight)
 static inline void make_lossy(void)
 {
     struct trace_file_end e = {
-        TRACE_FILE_ENDED, 0, { 8 }, { LOST + LOST_AT_END }
+        TRACE_FILE_ENDED, 0, { 8 }, { LOST + LOST_AT_END }, { 0 }
     };
 
     make_head(2);

@@ -1,5 +1,6 @@
 """trace: what it records, as text and as sums; the same on the host; a trace against the
 ledger; full file systems, kills, and unknown events."""
+import collections
 import re
 import subprocess
 
@@ -29,6 +30,7 @@ kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp
     "no-file": "trace report /nothing; trace report /etc/passwd",
     "no-task": "trace record -t 4194304",
     "flight": "trace record --flight 1 -b 8 -o /tmp/f dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/f; trace report /tmp/f | grep -v '^#' > /tmp/lines; head -n 2 /tmp/lines; tail -n 60 /tmp/lines; rm /tmp/f /tmp/lines",
+    "ipc": "trace record -e ipc,task -o /out/ipc ipctest >/dev/null",
     "storm": "trace record -e syscall -b 4096 -o /tmp/f taskset 2 /test/call_share getppid 3000 >/dev/null; trace summary /tmp/f; rm /tmp/f",
     "busy-flight": "trace record --flight 5 -b 64 -o /tmp/f sh -c 'for i in $(seq 60); do /bin/true; done'; trace summary /tmp/f; trace report /tmp/f | grep -vc '^#'; rm /tmp/f",
     "short-flight": "trace record --flight 9 -o /tmp/f true; trace summary /tmp/f | head -n 4; rm /tmp/f",
@@ -115,6 +117,32 @@ def test_host_prints_the_same(results, out):
         host = subprocess.run([STROBE, "trace", what, out / "t"], check=True,
                               capture_output=True, text=True)
         assert host.stdout == (out / file).read_text()
+
+
+def test_calls_are_followed(results, out):
+    """Each IPC call's events have its flow, from its sender by those that take and forward
+    it to its answer."""
+    assert results["ipc"].status == 0, results["ipc"]
+    report = subprocess.run([STROBE, "trace", "report", out / "ipc"], check=True,
+                            capture_output=True, text=True).stdout
+    at, told = {}, collections.Counter()  # where each flow's call is: a task
+    for what, flow, rest in re.findall(r" ipc/(\w+) +flow=(\w+) (.*)$", report, re.MULTILINE):
+        told[what] += 1
+        if what == "call":
+            assert flow not in at, (flow, rest)
+            at[flow] = "sent"
+        elif what == "take":
+            assert at[flow] in ("sent", "forwarded"), (flow, rest)
+            at[flow] = "taken"
+        elif what == "forward":
+            assert at[flow] == "taken", (flow, rest)
+            at[flow] = "forwarded"
+        else:
+            refused = re.match(r"result=0xffff", rest)
+            assert at.pop(flow) == "taken" or refused, (flow, rest)
+    assert not at and "MISSING" not in report
+    assert told["call"] == told["answer"] > 4000 and told["forward"] > 400, told
+    assert 0 <= told["call"] + told["forward"] - told["take"] < 10, told
 
 
 def test_choice(results):

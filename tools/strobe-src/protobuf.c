@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define VARINT 0u // wire types
+#define FIXED64 1u
 #define LENGTH 2u
 
 static void append(struct message *m, const void *bytes, size_t size)
@@ -44,6 +45,16 @@ void message_number(struct message *m, uint32_t field, uint64_t number)
 {
     if (number)
         message_value(m, field, number);
+}
+
+void message_fixed(struct message *m, uint32_t field, uint64_t number)
+{
+    uint8_t bytes[8];
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (uint8_t)(number >> 8 * i);
+    message_element(m, field << 3 | FIXED64);
+    append(m, bytes, sizeof(bytes));
 }
 
 void message_text(struct message *m, uint32_t field, const char *text)

@@ -15,6 +15,8 @@ struct message {
 void message_number(struct message *m, uint32_t field, uint64_t number);
 // The same, for readers that tell 0 from a field that is missing.
 void message_value(struct message *m, uint32_t field, uint64_t number);
+// The same, of 8 bytes (fixed64).
+void message_fixed(struct message *m, uint32_t field, uint64_t number);
 void message_text(struct message *m, uint32_t field, const char *text);
 // Appends bytes or a string.
 void message_bytes(struct message *m, uint32_t field, const void *bytes,

@@ -17,8 +17,8 @@
 // time: Perfetto sorts them. Names are interned. A wake or switch whose `at`
 // precedes the first event is at 0.
 //
-// There are no flows: ipc/call does not tell the call's id, and those of
-// ipc/forward and ipc/answer are of different boxes and phones.
+// A flow leads from a call's ipc/call by ipc/take and ipc/forward to its
+// ipc/answer (trace_flows.h).
 //
 // Field numbers and their meaning: github.com/google/perfetto, in
 // protos/perfetto/trace: trace_packet.proto (perfetto_packet.h),
@@ -28,6 +28,7 @@
 // ftrace/{ftrace_event_bundle,ftrace_event,sched}.proto.
 #include "perfetto_packet.h"
 #include "trace_export.h"
+#include "trace_flows.h"
 #include "trace_tracks.h"
 
 #include "user/libtrace/graph.h"
@@ -37,7 +38,7 @@
 #include <string.h>
 
 enum { EVENT_ANNOTATION = 4, EVENT_TYPE = 9, EVENT_NAME_ID, EVENT_TRACK };
-enum { EVENT_NAME = 23, EVENT_COUNTER = 30 };
+enum { EVENT_NAME = 23, EVENT_COUNTER = 30, EVENT_FLOW = 47, EVENT_FLOW_END };
 enum { SLICE_BEGIN = 1, SLICE_END, INSTANT, COUNTER }; // of EVENT_TYPE
 enum {
     TRACK_UUID = 1,
@@ -103,6 +104,7 @@ enum { THREADS = 1, PROCESSES, CPUS, ALL_CPUS, LOSSES, RUNS };
 struct perfetto {
     FILE *out;
     struct tracks tracks;
+    struct trace_flows flows;
     struct message packet, event, interned, part, inner;
     bool interned_name[NAMES];
 };
@@ -315,7 +317,7 @@ static void on_piece(void *arg, const struct life *t, uint64_t until)
     put_slice(p, track, t->since, until);
 }
 
-// --- slices and instants ----------------------------------------------------
+// --- slices -----------------------------------------------------------------
 
 static void put_interrupt(struct perfetto *p, const struct span *s)
 {
@@ -355,6 +357,15 @@ static void on_span(void *arg, const struct span *s)
     put_slice(p, track, s->begin, s->end);
 }
 
+static void add_flow(struct perfetto *p, const struct trace_event *e)
+{
+    bool ends;
+    uint64_t flow = trace_flow(&p->flows, e, &ends);
+
+    if (flow)
+        message_fixed(&p->event, ends ? EVENT_FLOW_END : EVENT_FLOW, flow);
+}
+
 static void put_instant(struct perfetto *p, const struct trace_event *e,
                         uint64_t track)
 {
@@ -365,6 +376,7 @@ static void put_instant(struct perfetto *p, const struct trace_event *e,
     set_name(p, NAME_POINT + e->type, trace_point_name(e->type));
     annotate_text(p, EVENT, text, size);
     annotate(p, CPU, ANNOTATION_UINT, e->cpu);
+    add_flow(p, e);
     put_event(p, e->time);
 }
 
@@ -443,6 +455,7 @@ const char *trace_perfetto(FILE *out, struct trace_file *f)
     const char *problem = tracks_tell(&p.tracks);
     put_end(&p);
     tracks_free(&p.tracks);
+    trace_flows_free(&p.flows);
     message_free(&p.packet);
     message_free(&p.event);
     message_free(&p.interned);

@@ -172,8 +172,9 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
         f->reader.partial_until = trace_file_whole_since(f);
         break;
     case TRACE_FILE_END:
-        f->has_end = take(f, &f->end, least(there, sizeof(f->end))) >=
-                     offsetof(struct trace_file_end, throttled);
+        f->has_end = there == bytes &&
+                     bytes >= offsetof(struct trace_file_end, throttled);
+        take(f, &f->end, least(bytes, sizeof(f->end)));
         break;
     }
     return NULL;

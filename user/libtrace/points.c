@@ -79,7 +79,7 @@ uint32_t trace_fields_bytes(const char *fields)
 
 bool trace_field_is_address(const struct trace_field *f)
 {
-    static const char *const names[] = { "address", "pc",       "lock",
+    static const char *const names[] = { "address", "pc",       "lock", "flow",
                                          "caller",  "function", "mark" };
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
