@@ -30,6 +30,7 @@ kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp
     "no-file": "trace report /nothing; trace report /etc/passwd",
     "no-task": "trace record -t 4194304",
     "flight": "trace record --flight 1 -b 8 -o /tmp/f dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/f; trace report /tmp/f | grep -v '^#' > /tmp/lines; head -n 2 /tmp/lines; tail -n 60 /tmp/lines; rm /tmp/f /tmp/lines",
+    "request": "trace record -e sched,irq,ipc -o /out/request /test/ipc_flow",
     "ipc": "trace record -e ipc,task -o /out/ipc ipctest >/dev/null",
     "storm": "trace record -e syscall -b 4096 -o /tmp/f taskset 2 /test/call_share getppid 3000 >/dev/null; trace summary /tmp/f; rm /tmp/f",
     "busy-flight": "trace record --flight 5 -b 64 -o /tmp/f sh -c 'for i in $(seq 60); do /bin/true; done'; trace summary /tmp/f; trace report /tmp/f | grep -vc '^#'; rm /tmp/f",
@@ -143,6 +144,39 @@ def test_calls_are_followed(results, out):
     assert not at and "MISSING" not in report
     assert told["call"] == told["answer"] > 4000 and told["forward"] > 400, told
     assert 0 <= told["call"] + told["forward"] - told["take"] < 10, told
+
+
+def test_a_request_through_all_layers(results, out):
+    """docs/trace.md: from a client by a service to a server, which waits for an interrupt,
+    and back; by its flow, and by who wakes whom."""
+    assert results["request"].status == 0, results["request"]
+    report = subprocess.run([STROBE, "trace", "report", out / "request"], check=True,
+                            capture_output=True, text=True).stdout
+    lines = re.findall(r"^ +\d+\.\d{9} +\d+ +\d+ +(\S+) +(\S+) +(.*)$", report, re.MULTILINE)
+    first = next(i for i, line in enumerate(lines)
+                 if line[1] == "ipc/call" and "method=1034" in line[2])
+    client, flow = lines[first][0], re.match(r"flow=\w+", lines[first][2])[0]
+    steps = [n for n, line in enumerate(lines[:first + 400])
+             if n >= first and line[2].startswith(flow + " ")][:5]
+    assert [lines[n][1] for n in steps] == [
+        "ipc/call", "ipc/take", "ipc/forward", "ipc/take", "ipc/answer"], lines[first:]
+    service, server = lines[steps[1]][0], lines[steps[3]][0]
+    assert len({client, service, server}) == 3
+    assert lines[steps[2]][0] == service
+    assert lines[steps[4]] == (server, "ipc/answer", f"{flow} result=224")
+
+    def follows(start, *events):
+        for thread, event, text in events:
+            start = next(n for n in range(start, len(lines)) if lines[n][1] == event and
+                         lines[n][0] in (thread, lines[n][0] if thread is None else None) and
+                         text in lines[n][2])
+        return start
+
+    answered = follows(steps[3], (None, "sched/switch", f"{server} waits ->"),
+                       ("[idle]", "irq/enter", "224"), ("[idle]", "sched/wake", server),
+                       (None, "sched/switch", f"-> {server}"), (server, "ipc/answer", flow))
+    assert answered == steps[4]
+    follows(answered, (server, "sched/wake", client), (None, "sched/switch", f"-> {client}"))
 
 
 def test_choice(results):
