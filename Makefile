@@ -187,7 +187,7 @@ WERROR ?= $(filter true,$(CI))
 export WERROR
 COMPILE = $Qtools/build/compile $@
 
-.PHONY: all machine kernel run flame bench guard test test-quick test-draws test-realtime \
+.PHONY: all machine kernel run flame bench guard test test-quick test-draws test-stalls test-realtime \
 	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
 	checked-races checked-clang host-tests \
 	check uncalled house release format docs clean distclean help FORCE
@@ -630,6 +630,10 @@ test-draws: all $(HOST_TESTS) | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test draws $(HOST_TESTS)
 
+# All that repeats to the digit, on a host that seems to be busy.
+test-stalls:
+	@tools/stall $(MAKE) --no-print-directory test
+
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test checked
@@ -762,6 +766,7 @@ help:
 	@echo '  make test-quick       a minute: what repeats to the digit, on one CPU'
 	@echo '  make test             what repeats to the digit (T=PATTERN: a part)'
 	@echo '  make test-draws       statistical tests, DRAWS=100 draws of each'
+	@echo '  make test-stalls      make test, whose processes are stopped now and then'
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
 	@echo '  make fuzz             12 million random system calls, for hours'
