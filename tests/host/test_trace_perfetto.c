@@ -226,35 +226,15 @@ static char *text_of(const char *bytes, size_t size)
 // caller frees it.
 static char *perfetto_text(uint32_t size)
 {
-    static struct trace_file f;
-    char *bytes;
     size_t written;
 
     write_file(made.bytes, size);
-    if (trace_file_open(&f, path))
+    char *bytes = exported(trace_perfetto, &written);
+    if (!bytes)
         return NULL;
-    FILE *out = open_memstream(&bytes, &written);
-    trace_perfetto(out, &f);
-    fclose(out);
-    trace_file_close(&f);
     char *text = text_of(bytes, written);
     free(bytes);
     return text;
-}
-
-static uint32_t count_of(const char *text, const char *part)
-{
-    uint32_t n = 0;
-
-    for (; (text = strstr(text, part)); text += strlen(part))
-        n++;
-    return n;
-}
-
-static void has(const char *text, const char *line)
-{
-    if (!strstr(text, line))
-        fail_msg("no '%s' in:\n%s", line, text);
 }
 
 // --- whole files ------------------------------------------------------------
@@ -401,12 +381,6 @@ int main(void)
         cmocka_unit_test(what_is_whole_is_written),
         cmocka_unit_test(damage_does_no_harm),
     };
-    int fd = mkstemp(path);
 
-    if (fd < 0)
-        return 1;
-    close(fd);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    unlink(path);
-    return failed;
+    return cmocka_run_group_tests(tests, begin_file, remove_file);
 }

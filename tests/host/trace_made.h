@@ -3,12 +3,15 @@
 // end.
 #pragma once
 
+#include "user/libtrace/file.h"
 #include "user/libtrace/points.h"
 
 #include <strobe/trace_file.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define ROOM 65536u
 
@@ -222,4 +225,49 @@ static inline void write_file(const void *bytes, uint32_t size)
     assert_non_null(out);
     assert_int_equal(fwrite(bytes, 1, size, out), size);
     assert_int_equal(fclose(out), 0);
+}
+
+// A group's setup and teardown.
+static inline int begin_file(void **state UNUSED)
+{
+    int fd = mkstemp(path);
+
+    return fd < 0 ? -1 : close(fd);
+}
+
+static inline int remove_file(void **state UNUSED)
+{
+    return unlink(path);
+}
+
+// What an export writes of that file: *size bytes, and a NUL. NULL: it cannot
+// be opened. The caller frees it.
+static inline char *
+exported(const char *(*write)(FILE *out, struct trace_file *f), size_t *size)
+{
+    static struct trace_file f;
+    char *bytes;
+
+    if (trace_file_open(&f, path))
+        return NULL;
+    FILE *out = open_memstream(&bytes, size);
+    write(out, &f);
+    fclose(out);
+    trace_file_close(&f);
+    return bytes;
+}
+
+static inline void has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static inline uint32_t count_of(const char *text, const char *part)
+{
+    uint32_t n = 0;
+
+    for (; (text = strstr(text, part)); text += strlen(part))
+        n++;
+    return n;
 }

@@ -12,13 +12,13 @@ static void pause_trace(struct trace_reading *r)
 static int answer(struct trace_reading *r)
 {
     for (;;) {
+        if (r->interrupted)
+            r->interrupted(r->arg);
         if (*r->over && !r->paused)
             pause_trace(r);
         int n = profile_trace_answer(r->session, -1);
         if (n >= 0 || errno != EINTR)
             return n;
-        if (r->interrupted)
-            r->interrupted(r->arg);
     }
 }
 

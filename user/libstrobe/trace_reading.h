@@ -13,7 +13,7 @@ struct trace_reading {
     size_t bytes;
     volatile sig_atomic_t *over; // set by signals: pauses the trace
     bool resumes; // when the traced task has ended there is more behind a pause
-    void (*interrupted)(void *arg); // a signal came; may be NULL
+    void (*interrupted)(void *arg); // a signal may have come; may be NULL
     void *arg;
     bool paused; // what follows is the rest
 };

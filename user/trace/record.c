@@ -33,8 +33,9 @@ struct recording {
     // A flight's.
     char *names[2], *copy;
     size_t names_bytes[2], copy_bytes;
-    unsigned now; // the later one of `names`
-    unsigned snapshots;
+    unsigned now;                // the later one of `names`
+    sig_atomic_t snapshots_made; // of those that were asked for
+    unsigned snapshots;          // the last one's number
 };
 
 static volatile sig_atomic_t over, snapshots_asked;
@@ -136,8 +137,10 @@ static void interrupted(void *arg)
 {
     struct recording *r = arg;
 
-    for (; snapshots_asked; snapshots_asked--)
+    while (r->snapshots_made != snapshots_asked) {
+        r->snapshots_made++;
         snapshot(r);
+    }
 }
 
 // --- the trace --------------------------------------------------------------
