@@ -67,12 +67,14 @@ static void take_event(u32 head, const u8 *fields, u32 bytes)
 
 static void take_record(const u8 *record, u32 head, u32 bytes)
 {
-    u32 type = TRACE_HEAD_TYPE(head), fields = sizeof(head);
-    if (type == TRACE_R_TIME || type == TRACE_R_LOST) {
+    u32 type = TRACE_HEAD_TYPE(head);
+    bool timed = type == TRACE_R_TIME || type == TRACE_R_LOST;
+    u32 fields = timed ? sizeof(struct trace_time) : sizeof(head);
+    if (bytes < fields) // overwritten meanwhile
+        return;
+    if (timed)
         take_time((const struct trace_time *)record);
-        fields = sizeof(struct trace_time);
-    }
-    if (layouts[type].name && bytes >= fields)
+    if (layouts[type].name)
         take_event(head, record + fields, bytes - fields);
 }
 

@@ -169,9 +169,12 @@ static const char *const first_functions[] = {
     "trap_interrupt",   "fork_child_begin",    "thread_begin",
     "ledger_await_user"
 };
-// While these run, the stack may be another thread's.
-static const char *const switching[] = { "switch_away", "switch_stack",
-                                         "sched_switch_finished" };
+// While these run, the stack or the address space may be another thread's: a
+// chain that cannot be unwound there is cut off.
+static const char *const switching[] = {
+    "switch_away",  "choose_and_switch",     "aspace_switch",
+    "switch_stack", "sched_switch_finished",
+};
 static const char *const samplers[] = { "trap_nmi",    "timer_nmi",
                                         "hpet_serve",  "tick",
                                         "odd_tick",    "sample_take",
@@ -334,7 +337,7 @@ static void take(void *arg, const struct stream_sample *s)
     unsigned first = check_kernel();
     for (unsigned i = first; i < length; i++)
         working |= strcmp(names[i], kind->name) == 0;
-    if (cut && in_a_switch(first)) // the stack cannot be unwound there
+    if (cut && in_a_switch(first))
         return;
     if (cut && kind->run == too_deep && mark != CHAIN_DEEP - 1)
         wrong("not for its depth", length);
