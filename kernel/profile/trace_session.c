@@ -283,7 +283,6 @@ static bool alloc_rings(struct trace_session *s, struct waitq *readers)
 {
     bool all = !stream_alloc_rings(&s->stream, 0, readers);
     for (u32 i = 0; all && i < cpu_count; i++) {
-        s->target.cpu[i].was_chosen = true;
         all = trace_ring_alloc(&s->target.cpu[i].ring, s->ring_bytes,
                                &s->stream.rings.wake, s->flight_ms != 0);
     }

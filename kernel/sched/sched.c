@@ -116,6 +116,8 @@ NOTRACE void sched_switch_finished(struct thread *prev)
     struct cpu *moving_to = rq->moving_to;
     if (branch_on(&call_tracing))
         call_trace_switched();
+    if (branch_on(&trace_is_on))
+        trace_switched();
     if (unlikely(moving_to))
         rq->moving_to = NULL;
     WRITE_ONCE(prev->on_cpu, false);

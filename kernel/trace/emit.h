@@ -7,16 +7,20 @@
 
 struct task;
 
-// One trace. A CPU's part is written by that CPU alone.
+// A CPU's part of a trace, written by that CPU alone.
+struct trace_cpu {
+    struct trace_ring ring;
+    u32 direct;    // points, see emit.c; marked
+    bool chosen;   // the thread that runs is one whose events are recorded
+    bool switched; // it, or the one that ran before the last switch
+};
+
 struct trace_target {
     struct trace_target *next; // in the list of all
     const struct task *only;   // only this one; NULL: all,
     const struct task *except; // but for this one; NULL: no exception
     u32 points;                // bit N: point N is recorded; marked
-    struct trace_cpu {
-        struct trace_ring ring;
-        bool was_chosen; // the thread that ran before the last switch
-    } cpu[CPU_MAX];
+    struct trace_cpu cpu[CPU_MAX];
 };
 
 // What an event of 16 bytes costs, in cycles, from the call at its point to the
@@ -25,7 +29,8 @@ struct trace_target {
 u32 trace_target_measure(struct trace_target *t);
 // Puts a complete one into the list of all, which is walked with interrupts
 // off, without a lock; and takes it out: until every CPU has passed through an
-// interrupt, it may be in use. The caller's lock guards changes.
+// interrupt, it may be in use. The caller's lock guards changes. Thread
+// context, may sleep.
 void trace_target_add(struct trace_target *t);
 void trace_target_remove(struct trace_target *t);
 // The list of all: the newest one. Interrupts are off, or the machine is being
@@ -35,3 +40,5 @@ const struct trace_target *trace_targets(void);
 // 0 points no CPU writes into its rings, but for the trace of calls. Thread
 // context, may sleep.
 void trace_target_set(struct trace_target *t, u32 points);
+// To be called when listeners of a point have changed. Thread context.
+void trace_update_direct(void);

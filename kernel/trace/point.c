@@ -9,6 +9,7 @@
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/trace/emit.h"
 
 static struct mutex listeners_mutex =
     MUTEX_INIT(listeners_mutex, "trace listeners");
@@ -21,6 +22,7 @@ void trace_listen(struct trace_listener *l)
     if (!l->users++) {
         l->next = p->listeners;
         __atomic_store_n(&p->listeners, l, __ATOMIC_RELEASE);
+        trace_update_direct();
         branch_set(&p->branch, true);
     }
     mutex_unlock(&listeners_mutex);
@@ -42,6 +44,7 @@ void trace_unlisten(struct trace_listener *l)
     assert(l->users);
     if (!--l->users) {
         unlink(p, l);
+        trace_update_direct();
         branch_set(&p->branch, false);
         smp_quiesce_others();
     }

@@ -40,6 +40,11 @@ UPCALL extern struct trace_point trace_points[]; // TRACE_POINTS of them
                 &(struct trace_##point){ __VA_ARGS__ }); \
     } while (0)
 
+// There are traces: trace_switched is to be called on every CPU when another
+// thread has begun to run, before the first event in it. Interrupts are off.
+UPCALL extern struct branch trace_is_on;
+UPCALL void trace_switched(void);
+
 // The two halves of sched_switch, if it is wanted: traces record it with the
 // run queue's lock held, then listeners hear of it without. Interrupts are off.
 UPCALL void trace_record_switch(const struct trace_sched_switch *record);

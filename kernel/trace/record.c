@@ -242,6 +242,23 @@ bool trace_ring_make_room(struct trace_ring *r, u32 bytes)
     return true;
 }
 
+u64 trace_ring_reserve(struct trace_ring *r, u32 words)
+{
+    u32 at, low;
+    do {
+        for (;;) {
+            at = READ_ONCE(r->place.at);
+            if (word_is(&r->place.epoch, trace_time(&low)) &&
+                at + words * 4 <= READ_ONCE(r->place.limit))
+                break;
+            if (!trace_ring_make_room(r, words * 4))
+                return 0;
+        }
+    } while (!word_replace(&r->place.at, at, at + words * 4));
+    word_increment(&r->place.count);
+    return (u64)low << 32 | at;
+}
+
 // --- the reader -------------------------------------------------------------
 
 bool trace_ring_quarter_full(const struct trace_ring *r)

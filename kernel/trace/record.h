@@ -91,28 +91,38 @@ static ALWAYS_INLINE void trace_copy(u32 *to, const void *fields, u32 bytes)
         to[bytes / 4] = last | rest[0];
 }
 
-// Any context on the ring's CPU, with interrupts off; NMIs too. `bytes`: a
-// constant. False: it was lost.
+// Both: any context on the ring's CPU, with interrupts off; NMIs too.
+//
+// The place of a record of `words` words, and above it the low word of its
+// time. 0: it is lost.
+u64 trace_ring_reserve(struct trace_ring *r, u32 words);
+
+static ALWAYS_INLINE void trace_publish(u32 *record, u32 low, u32 type,
+                                        u32 words)
+{
+    __atomic_store_n(record, TRACE_HEAD(low, type, words), __ATOMIC_RELEASE);
+}
+
+// `bytes`: a constant. False: it was lost.
 static ALWAYS_INLINE bool trace_put(struct trace_ring *r, u32 type,
                                     const void *fields, u32 bytes)
 {
-    u32 words = 1 + (bytes + 3) / 4, at, low;
-    r = OPAQUE(r); // one register, not a base and an index for each use
-    do {
-        for (;;) {
-            // The place before the time: so times ascend, and if another writer
-            // comes between, the exchange fails.
-            at = READ_ONCE(r->place.at);
-            if (word_is(&r->place.epoch, trace_time(&low)) &&
-                at + words * 4 <= READ_ONCE(r->place.limit))
-                break;
-            if (!trace_ring_make_room(r, words * 4))
-                return false;
-        }
-    } while (!word_replace(&r->place.at, at, at + words * 4));
-    word_increment(&r->place.count);
-    u32 *record = (u32 *)at;
-    trace_copy(record + 1, fields, bytes);
-    __atomic_store_n(record, TRACE_HEAD(low, type, words), __ATOMIC_RELEASE);
+    u32 words = 1 + (bytes + 3) / 4, low;
+    // The place before the time: so times ascend, and if another writer comes
+    // between, the exchange fails.
+    u32 at = READ_ONCE(r->place.at);
+    if (unlikely(!word_is(&r->place.epoch, trace_time(&low)) ||
+                 at + words * 4 > READ_ONCE(r->place.limit) ||
+                 !word_replace(&r->place.at, at, at + words * 4))) {
+        u64 place = trace_ring_reserve(r, words);
+        if (!place)
+            return false;
+        at = (u32)place;
+        low = (u32)(place >> 32);
+    } else {
+        word_increment(&r->place.count);
+    }
+    trace_copy((u32 *)at + 1, fields, bytes);
+    trace_publish((u32 *)at, low, type, words);
     return true;
 }

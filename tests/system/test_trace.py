@@ -32,7 +32,7 @@ kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp
     "flight": "trace record --flight 1 -b 8 -o /tmp/f dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/f; trace report /tmp/f | grep -v '^#' > /tmp/lines; head -n 2 /tmp/lines; tail -n 60 /tmp/lines; rm /tmp/f /tmp/lines",
     "request": "trace record -e sched,irq,ipc -o /out/request /test/ipc_flow",
     "ipc": "trace record -e ipc,task -o /out/ipc ipctest >/dev/null",
-    "storm": "trace record -e syscall -b 4096 -o /tmp/f taskset 2 /test/call_share getppid 3000 >/dev/null; trace summary /tmp/f; rm /tmp/f",
+    "storm": "trace record -e syscall -b 4096 -o /tmp/f taskset 2 /test/call_share getppid 4000 >/dev/null; trace summary /tmp/f; rm /tmp/f",
     "busy-flight": "trace record --flight 5 -b 64 -o /tmp/f sh -c 'for i in $(seq 60); do /bin/true; done'; trace summary /tmp/f; trace report /tmp/f | grep -vc '^#'; rm /tmp/f",
     "short-flight": "trace record --flight 9 -o /tmp/f true; trace summary /tmp/f | head -n 4; rm /tmp/f",
     "flight-of-task": "sleep 0.3 & trace record --flight 5 -t $! -o /tmp/f; trace report /tmp/f | grep -c task/exit; rm /tmp/f",
@@ -258,9 +258,9 @@ def test_a_storm_of_events_is_throttled(results):
             r"\1 \2").replace(".", "").split())
     throttled = re.search(r"^THROTTLED: (\d+) of them: events took more", output, re.MULTILINE)
     lost = re.search(r"^MISSING: (\d+) events: ", output, re.MULTILINE)
-    assert int(throttled[1]) == int(lost[1]) > 100_000, output
+    assert int(throttled[1]) == int(lost[1]) > 50_000, output
     events = events_of(output)[0]
-    assert events + int(lost[1]) > 600_000, output  # all calls, and their ends
+    assert events + int(lost[1]) > 800_000, output  # all calls, and their ends
     most = (ns * 1000 + 100_000_000) / 4 / cycles
     assert 0.9 * most < events < most + 1000, output
 

@@ -12,6 +12,7 @@
 struct thread;
 struct trapframe;
 struct aspace;
+struct trace_cpu;
 
 // Per-CPU data. In the kernel %fs selects this structure on every CPU, from the
 // first C instruction on (entry code reloads it). Assembly reads the first
@@ -34,6 +35,7 @@ struct cpu {
     struct run_queue *rq;            // kernel/sched
     struct ledger *ledger;           // kernel/time
     struct call_cpu calls;           // call tracing
+    struct trace_cpu *trace;         // kernel/trace/emit.c
     struct counter *irq_counts;      // arch/irq.h, by vector
     struct callouts *callouts;       // kernel/time
     struct frame_cache *frame_cache; // kernel/mm

@@ -48,6 +48,12 @@ static ALWAYS_INLINE bool word_is(const u32 *word, u32 value)
     __asm__ volatile("cmpl %2, %1" : "=@cce"(is) : "m"(*word), "r"(value));
     return is;
 }
+static ALWAYS_INLINE bool word_has(const u32 *word, u32 bit)
+{
+    bool has;
+    __asm__ volatile("testl %2, %1" : "=@ccnz"(has) : "m"(*word), "i"(bit));
+    return has;
+}
 static ALWAYS_INLINE bool word_is_odd(const u32 *word)
 {
     bool odd;
