@@ -19,6 +19,7 @@
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/task/users.h"
+#include "kernel/trace/point.h"
 #include "lib/string.h"
 
 #define PIPE_PAGES (PIPE_SIZE / PAGE_SIZE)
@@ -70,6 +71,13 @@ static void pipe_free(struct pipe *p)
 static u32 room(const struct pipe *p)
 {
     return PIPE_SIZE - READ_ONCE(p->used);
+}
+
+static void wake(struct pipe *p, struct waitq *q)
+{
+    TRACE_IF(pipe_wake, !waitq_empty(q), .pipe = (u32)p,
+             .bytes = READ_ONCE(p->used), .writers = q == &p->write_wait);
+    waitq_wake_all(q);
 }
 
 static bool readable(const struct pipe *p)
@@ -153,7 +161,7 @@ static int pipe_read(struct file *f, struct io *io, u64 *pos UNUSED)
         if (used) {
             // Writers sleep only when there is less room than one atomic write.
             if (PIPE_SIZE - used < PIPE_ATOMIC)
-                waitq_wake_all(&p->write_wait);
+                wake(p, &p->write_wait);
             return io->left == wanted ? err : (int)(wanted - io->left);
         }
         if (ended)
@@ -188,7 +196,7 @@ static int pipe_write(struct file *f, struct io *io, u64 *pos UNUSED)
         bool began = !before && p->used;
         mutex_unlock(&p->lock);
         if (began)
-            waitq_wake_all(&p->read_wait);
+            wake(p, &p->read_wait);
         if (broken)
             err = broken_pipe();
         else if (!err && io->left && (READ_ONCE(f->flags) & O_NONBLOCK))
@@ -252,8 +260,8 @@ static bool add_ends(struct pipe *p, u32 flags)
         ADD_ONCE(p->writers_seen, 1);
     }
     mutex_unlock(&p->lock);
-    waitq_wake_all(&p->read_wait);
-    waitq_wake_all(&p->write_wait);
+    wake(p, &p->read_wait);
+    wake(p, &p->write_wait);
     return met;
 }
 
@@ -265,8 +273,8 @@ static void drop_ends(struct pipe *p, u32 flags)
     if ((flags & O_ACCMODE) != O_RDONLY)
         ADD_ONCE(p->writers, -1u);
     mutex_unlock(&p->lock);
-    waitq_wake_all(&p->read_wait);
-    waitq_wake_all(&p->write_wait);
+    wake(p, &p->read_wait);
+    wake(p, &p->write_wait);
 }
 
 // Drops one user; the last one detaches the pipe from the vnode and frees it.

@@ -16,6 +16,7 @@
 #include "kernel/profile/throttle.h"
 #include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
+#include "kernel/trace/point.h"
 
 // The throttle limits sampling to a quarter of a CPU, measured over windows of
 // this fraction of a second.
@@ -327,10 +328,18 @@ static NOINLINE bool check_room(struct session *s, struct session_cpu *c,
            ring_check_room(&c->ring, c->record_room);
 }
 
+static NOINLINE void trace_sample(u32 pc, u32 mode)
+{
+    struct trace_profile_sample sample = { .pc = pc, .mode = (u8)mode };
+    trace_record_sample(&sample);
+}
+
 static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
                                 const struct view *v)
 {
     counter_add(&c->taken[v->mode], 1);
+    if (unlikely(trace_wants_samples()))
+        trace_sample(trap_pc(v->hit->tf), v->mode);
     if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
         count_late(c, v->hit->ticks, v->flags);
     if (unlikely(!ring_has_room(&c->ring, c->record_room)) &&

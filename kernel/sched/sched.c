@@ -332,10 +332,12 @@ void sched_start_cpu(void)
     for (;;) {
         irq_disable();
         if (!READ_ONCE(cpu->need_resched)) {
-            ledger_idle_enter();
+            u64 at = ledger_idle_enter();
+            TRACE(cpu_halt, .at = (u32)at);
             cpu_idle_wait();
             irq_disable();
-            ledger_idle_leave(&current->total);
+            at = ledger_idle_leave(&current->total);
+            TRACE(cpu_resume, .at = (u32)at);
         }
         switch_away(BLOCKED);
         irq_enable();

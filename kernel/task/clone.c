@@ -68,10 +68,12 @@ static int attach_thread(struct thread *child)
     struct task *task = child->task;
     int err = 0;
     u32 flags = spin_lock_irq(&tasks_lock);
-    if (task->exiting || current->must_exit)
+    if (task->exiting || current->must_exit) {
         err = -EAGAIN; // this thread is about to end
-    else
+    } else {
         thread_attach(child, id_allocate());
+        TRACE(task_thread, .task = task->id, .thread = child->tid);
+    }
     spin_unlock_irq(&tasks_lock, flags);
     return err;
 }

@@ -8,6 +8,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/area.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 #define BUCKETS 256u
 
@@ -146,6 +147,8 @@ static void wake(struct futex_waiter *w)
 {
     list_remove(&w->node);
     WRITE_ONCE(w->woken, true);
+    TRACE(futex_wake, .thread = w->thread->tid, .object = (u32)w->key.object,
+          .offset = w->key.offset);
     thread_wake(w->thread);
 }
 

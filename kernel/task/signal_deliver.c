@@ -9,6 +9,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/user_return.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 // Numbers of the faults and of SIGKILL are among the first 32.
 #define FAULTS                                                   \
@@ -78,6 +79,8 @@ static int take_signal(struct siginfo *info, struct sigaction_k *action,
             sig = 0;
     }
     spin_unlock_irq(&s->lock, flags);
+    TRACE_IF(signal_deliver, sig, .handler = action->handler,
+             .signal = (u8)sig);
     return sig;
 }
 
@@ -96,6 +99,7 @@ static int take_from_set(sigset_t set, struct siginfo *info)
         take_one(&s->pending, &s->queue, sig, info);
     }
     spin_unlock_irq(&s->lock, flags);
+    TRACE_IF(signal_deliver, sig, .signal = (u8)sig);
     return sig;
 }
 

@@ -5,6 +5,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/point.h"
 
 // Stop and continue signals cancel pending ones of the other kind, even if
 // blocked or ignored.
@@ -93,8 +94,11 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
     spin_unlock_irq(&task->signals.lock, flags);
     if (sig == SIGCONT)
         task_continue(task);
-    if (!gone && !err)
+    if (!gone && !err) {
+        TRACE(signal_send, .task = task->id, .thread = t->tid,
+              .signal = (u8)sig);
         kick(t, sig);
+    }
     return err;
 }
 
@@ -161,8 +165,10 @@ int signal_send_task(struct task *t, int sig, const struct siginfo *info)
     spin_unlock_irq(&t->signals.lock, flags);
     if (sig == SIGCONT)
         task_continue(t);
-    if (!gone && !err)
+    if (!gone && !err) {
+        TRACE(signal_send, .task = t->id, .signal = (u8)sig);
         kick_task(t, sig);
+    }
     return err;
 }
 

@@ -227,8 +227,8 @@ static ALWAYS_INLINE u64 ledger_switch(struct account *thread)
     ledger_write_end(l);
     return now;
 }
-// The idle thread halts, and resumes:
-static ALWAYS_INLINE void ledger_idle_enter(void)
+// The idle thread halts, and resumes; both return the time:
+static ALWAYS_INLINE u64 ledger_idle_enter(void)
 {
     struct ledger *l = ledger_write_begin();
     u64 now = account_now();
@@ -236,8 +236,9 @@ static ALWAYS_INLINE void ledger_idle_enter(void)
     ledger_close_kernel(l, now);
     ledger_open(l, &l->idle, now);
     ledger_write_end(l);
+    return now;
 }
-static ALWAYS_INLINE void ledger_idle_leave(struct account *thread)
+static ALWAYS_INLINE u64 ledger_idle_leave(struct account *thread)
 {
     struct ledger *l = ledger_write_begin();
     u64 now = account_now();
@@ -245,6 +246,7 @@ static ALWAYS_INLINE void ledger_idle_leave(struct account *thread)
     ledger_open_kernel(l, now);
     ledger_open(l, thread, now);
     ledger_write_end(l);
+    return now;
 }
 // The start-up code of this CPU becomes a thread:
 static ALWAYS_INLINE void ledger_start_up_done(struct account *thread)

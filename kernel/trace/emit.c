@@ -109,6 +109,11 @@ void trace_record_switch(const struct trace_sched_switch *record)
     record_in_all(TRACE_sched_switch, record, sizeof(*record));
 }
 
+void trace_record_sample(const struct trace_profile_sample *record)
+{
+    record_in_all(TRACE_profile_sample, record, sizeof(*record));
+}
+
 void trace_notify_switch(const struct trace_sched_switch *record)
 {
     notify(TRACE_sched_switch, record);

@@ -106,7 +106,7 @@ void branch_set(struct branch *b, bool on)
     lock();
     assert(on || b->users);
     u32 before = b->users;
-    b->users += on ? 1 : -1u;
+    WRITE_ONCE(b->users, b->users + (on ? 1 : -1u)); // trace_wants_samples
     if (!before != !b->users)
         run(&(struct patch){ .branch = b, .on = on });
     unlock();

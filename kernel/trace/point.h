@@ -50,6 +50,14 @@ UPCALL void trace_switched(void);
 UPCALL void trace_record_switch(const struct trace_sched_switch *record);
 UPCALL void trace_notify_switch(const struct trace_sched_switch *record);
 
+// The same for profile_sample, with interrupts off; NMIs too, so that this
+// point is a test of a word, not of a branch, and has no listeners.
+static ALWAYS_INLINE bool trace_wants_samples(void)
+{
+    return READ_ONCE(trace_points[TRACE_profile_sample].branch.users);
+}
+UPCALL void trace_record_sample(const struct trace_profile_sample *record);
+
 // Adds a user of a listener. The first one makes it listen: all CPUs call it
 // from the function's return on. After the last user's removal no CPU is in its
 // function. Thread context without spin locks, may sleep.

@@ -31,6 +31,12 @@ kill -9 $!; wait; sleep 0.1; {POINTS}; trace summary /tmp/k | head -n 1; rm /tmp
     "no-task": "trace record -t 4194304",
     "flight": "trace record --flight 1 -b 8 -o /tmp/f dd if=/dev/zero of=/dev/null bs=1 count=3000; trace summary /tmp/f; trace report /tmp/f | grep -v '^#' > /tmp/lines; head -n 2 /tmp/lines; tail -n 60 /tmp/lines; rm /tmp/f /tmp/lines",
     "request": "trace record -e sched,irq,ipc -o /out/request /test/ipc_flow",
+    "wakes": "trace record -e sched,task,signal,futex,pipe,cpu,irq -o /out/wakes sh -c 'trap : USR1; kill -USR1 $$; /test/threads >/dev/null; for i in 1 2 3 4 5; do sleep 0.01; echo $i; done | cat'",
+    "samples": """
+for source in lapic nmi-hpet; do
+    trace record -e profile,sched -o /tmp/t profile -s $source seq 10000 | grep ^Samples
+    trace report /tmp/t | grep -c ' seq:[0-9]* *profile/sample '
+done; rm /tmp/t; profile -e @profile/sample true""",
     "ipc": "trace record -e ipc,task -o /out/ipc ipctest >/dev/null",
     "storm": "trace record -e syscall -b 4096 -o /tmp/f taskset 2 /test/call_share getppid 4000 >/dev/null; trace summary /tmp/f; rm /tmp/f",
     "busy-flight": "trace record --flight 5 -b 64 -o /tmp/f sh -c 'for i in $(seq 60); do /bin/true; done'; trace summary /tmp/f; trace report /tmp/f | grep -vc '^#'; rm /tmp/f",
@@ -144,6 +150,65 @@ def test_calls_are_followed(results, out):
     assert not at and "MISSING" not in report
     assert told["call"] == told["answer"] > 4000 and told["forward"] > 400, told
     assert 0 <= told["call"] + told["forward"] - told["take"] < 10, told
+
+
+def report_of(path):
+    """The report's lines: (CPU, thread, event, fields)."""
+    report = subprocess.run([STROBE, "trace", "report", path], check=True,
+                            capture_output=True, text=True).stdout
+    return re.findall(r"^ +\d+\.\d{9} +\d+ +(\d+) +(\S+) +(\S+) +(.*)$", report, re.MULTILINE)
+
+
+def test_wakes_have_a_reason(results, out):
+    """A futex or a pipe precedes the sched/wake of the thread that waits for it, if that
+    sleeps already; a signal is sent, then delivered."""
+    assert results["wakes"].status == 0, results["wakes"]
+    lines = report_of(out / "wakes")
+    told = collections.Counter()
+    for cpu in "01":
+        own = [line for line in lines if line[0] == cpu and line[2] != "sched/migrate"]
+        for (_, _, event, fields), after in zip(own, own[1:]):
+            told[event, after[2]] += 1
+            if event == "futex/wake" and after[2] == "sched/wake":
+                thread = re.match(r"thread=(\d+) ", fields)[1]
+                assert after[3].startswith(f"threads:{thread} "), (fields, after)
+    assert told["futex/wake", "sched/wake"] > 1000, told
+    assert told["pipe/wake", "sched/wake"] > 3, told
+    sent = next(n for n, line in enumerate(lines) if line[2] == "signal/send" and
+                line[3].endswith(" thread=0 signal=10"))
+    taken = next(line for line in lines[sent:] if line[2] == "signal/deliver")
+    assert taken[1] == lines[sent][1] and re.fullmatch(r"handler=0x\w+ signal=10", taken[3])
+    assert "?:" not in str(lines)  # threads have their task's name
+
+
+def test_idle_cpus_halt(results, out):
+    """While a CPU is halted nothing but interrupts happens on it."""
+    assert results["wakes"].status == 0, results["wakes"]
+    lines = report_of(out / "wakes")
+    for cpu in "01":
+        halted, halts = None, 0  # it may be halted when the trace begins
+        for _, thread, event, _ in (line for line in lines if line[0] == cpu):
+            if event == "cpu/halt":
+                assert not halted and thread == "[idle]"
+                halted, halts = True, halts + 1
+            elif event == "cpu/resume":
+                assert halted is not False and thread == "[idle]"
+                halted = False
+            elif halted:
+                assert event in ("irq/enter", "irq/exit", "irq/return", "sched/wake",
+                                 "sched/migrate"), event
+        assert halts > 10
+
+
+def test_samples_lie_on_the_trace(results):
+    """Maskable interrupts and NMIs; those of `profile` are all there."""
+    result = results["samples"]
+    seen = re.findall(r"^Samples: \d+ expected, (\d+) taken, 0 lost.*\n(\d+)$", result.output,
+                      re.MULTILINE)
+    assert len(seen) == 2, result
+    for taken, traced in seen:
+        assert 50 < int(taken) == int(traced), result
+    assert "@profile/sample: a sample cannot be of a sample" in result.errors
 
 
 def test_a_request_through_all_layers(results, out):

@@ -112,10 +112,15 @@ static void point_problem(char *out, size_t size, const char *event)
 #undef U32
 #undef U64
     };
+    static const char samples[] = "profile/sample";
     size_t count = sizeof(points) / sizeof(points[0]);
     size_t group = strcspn(event, "/"), name = strcspn(event, ":");
     const char *last = "";
 
+    if (name == strlen(samples) && strncmp(event, samples, name) == 0) {
+        snprintf(out, size, "@%s: a sample cannot be of a sample", event);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         if (strlen(points[i].name) == name && event[name] == ':' &&
             strncmp(points[i].name, event, name) == 0) {

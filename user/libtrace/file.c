@@ -109,10 +109,26 @@ static void take_task(void *arg, const struct sprofile_task *t)
         set_name(arg, t->task, t->task, t->name);
 }
 
+// A thread has its task's name.
+static void name_thread(struct trace_file *f, const struct trace_event *e)
+{
+    struct trace_task_thread new;
+
+    if (!trace_fields(e, &new, sizeof(new)))
+        return;
+    const struct trace_name *known = find_name(f, new.task);
+    if (known) {
+        struct trace_name task = *known; // set_name may move it
+        set_name(f, new.thread, new.task, task.name);
+    }
+}
+
 static void pass_event(void *arg, const struct trace_event *e)
 {
     struct trace_file *f = arg;
 
+    if (e->type == TRACE_task_thread)
+        name_thread(f, e);
     f->event(f->arg, e);
 }
 
