@@ -9,6 +9,7 @@
 
 #include <strobe/trace.h>
 
+#include "arch/instructions.h"
 #include "lib/branch.h"
 
 struct trace_listener {
@@ -54,7 +55,7 @@ UPCALL void trace_notify_switch(const struct trace_sched_switch *record);
 // point is a test of a word, not of a branch, and has no listeners.
 static ALWAYS_INLINE bool trace_wants_samples(void)
 {
-    return READ_ONCE(trace_points[TRACE_profile_sample].branch.users);
+    return word_has(&trace_points[TRACE_profile_sample].branch.users, ~0u);
 }
 UPCALL void trace_record_sample(const struct trace_profile_sample *record);
 

@@ -48,10 +48,10 @@ static ALWAYS_INLINE bool word_is(const u32 *word, u32 value)
     __asm__ volatile("cmpl %2, %1" : "=@cce"(is) : "m"(*word), "r"(value));
     return is;
 }
-static ALWAYS_INLINE bool word_has(const u32 *word, u32 bit)
+static ALWAYS_INLINE bool word_has(const u32 *word, u32 any_of)
 {
     bool has;
-    __asm__ volatile("testl %2, %1" : "=@ccnz"(has) : "m"(*word), "i"(bit));
+    __asm__ volatile("testl %2, %1" : "=@ccnz"(has) : "m"(*word), "i"(any_of));
     return has;
 }
 static ALWAYS_INLINE bool word_is_odd(const u32 *word)
