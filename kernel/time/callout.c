@@ -15,6 +15,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/waitq.h"
 #include "kernel/time/ledger.h"
+#include "kernel/time/timer_losses.h"
 #include "kernel/trace/point.h"
 #include "lib/format.h"
 
@@ -31,10 +32,7 @@ struct callouts {
     // `in_interrupt`, the deadline that it will be armed for at the end.
     u64 armed;
     bool in_interrupt;
-    // Interrupts of this CPU's timer that callouts_repeat found lost, with none
-    // in between; the timer's interrupts when the last one was found.
-    u32 losses;
-    u64 interrupts_then;
+    struct timer_losses losses; // of this CPU's timer, by callouts_repeat
     // CALLOUT_THREAD callouts that are due, for the thread.
     struct list due;
     struct waitq work, done;
@@ -106,29 +104,21 @@ static NOINLINE void arm_if_lost(const struct callouts *q)
     clock_arm(q->armed);
 }
 
-// The interrupt that callouts_repeat sends in place of a CPU's own timer's has
-// the same vector. A timer for all CPUs interrupts the boot CPU. A CPU that has
-// not taken what was sent last time either has interrupts off, or its host does
-// not run it: that says nothing of its timer.
+// A timer for all CPUs interrupts the boot CPU.
 static void count_loss(struct callouts *q, const struct cpu *cpu)
 {
     spin_assert_held(&q->lock);
     u32 vector = clock_event_vector();
     bool own = vector == VECTOR_TIMER;
-    u64 interrupts = irq_count(own ? cpu->id : 0, vector);
-    u64 sent = own && cpu != this_cpu() ? 1 : 0;
-    if (q->losses && interrupts < q->interrupts_then + sent)
-        return;
-    if (interrupts > q->interrupts_then + sent)
-        q->losses = 0;
-    WRITE_ONCE(q->losses, q->losses + 1);
-    q->interrupts_then = interrupts;
+    timer_losses_add(&q->losses, irq_count(own ? cpu->id : 0, vector),
+                     irq_count(cpu->id, VECTOR_FORWARDED),
+                     own && cpu != this_cpu());
 }
 
 bool callouts_timer_failed(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        if (READ_ONCE(cpus[i].callouts->losses) >= CALLOUTS_LOSSES_MAX)
+        if (READ_ONCE(cpus[i].callouts->losses.count) >= CALLOUTS_LOSSES_MAX)
             return true;
     }
     return false;
@@ -137,7 +127,7 @@ bool callouts_timer_failed(void)
 void callouts_timer_replaced(void)
 {
     for (u32 i = 0; i < cpu_count; i++)
-        WRITE_ONCE(cpus[i].callouts->losses, 0);
+        WRITE_ONCE(cpus[i].callouts->losses.count, 0);
 }
 
 bool callouts_repeat(const struct cpu *cpu)

@@ -234,7 +234,8 @@ static void put_time(struct trace_ring *r)
 bool trace_ring_make_room(struct trace_ring *r, u32 bytes)
 {
     u32 both = bytes + sizeof(struct trace_time);
-    if (is_throttled(r))
+    // While a page is opened, `paid` is being changed, and there is no room.
+    if (!READ_ONCE(r->opening) && is_throttled(r))
         return lose(r, true);
     if (READ_ONCE(r->place.at) + both > READ_ONCE(r->place.limit))
         return next_page(r);

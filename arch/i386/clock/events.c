@@ -127,7 +127,7 @@ static void shared_arm(u64 deadline)
 
 // This CPU's deadline is due, unless it has been changed since; then the timer
 // has been set for the new one.
-static void shared_event(void *arg UNUSED)
+static void shared_event(void)
 {
     u64 *armed = &events[this_cpu()->id].deadline;
     spin_lock(&shared_lock);
@@ -169,7 +169,7 @@ static void shared_pass_on(void)
     if (due & ~own)
         lapic_send_ipi_mask(due, VECTOR_FORWARDED);
     if (due & own)
-        shared_event(NULL);
+        shared_event();
 }
 
 static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
@@ -182,6 +182,21 @@ static void shared_fired(void *arg UNUSED, const struct trapframe *tf UNUSED)
 }
 
 // --- both
+
+// From another CPU: the shared timer has fired for this one, or this CPU's own
+// timer seems to have lost an interrupt.
+static void forwarded(void *arg UNUSED)
+{
+    if (READ_ONCE(mode) == SHARED)
+        shared_event();
+    else
+        callouts_interrupt(clock_now_ns());
+}
+
+static void register_forwarded(void)
+{
+    irq_register_vector(VECTOR_FORWARDED, forwarded, NULL, "timer, forwarded");
+}
 
 static NOINLINE void arm_otherwise(u64 deadline)
 {
@@ -206,8 +221,7 @@ void clock_arm(u64 deadline)
 
 void clock_send_event(const struct cpu *cpu)
 {
-    lapic_send_ipi(cpu->apic_id,
-                   mode == SHARED ? VECTOR_FORWARDED : VECTOR_TIMER);
+    lapic_send_ipi(cpu->apic_id, VECTOR_FORWARDED);
 }
 
 u32 clock_event_vector(void)
@@ -256,6 +270,7 @@ static struct timer *choose(void)
 static void use_lapic(void)
 {
     irq_register_vector(VECTOR_TIMER, timer_event, NULL, "timer");
+    register_forwarded();
     if (lapic_timer_has_deadline()) {
         mode = LAPIC_DEADLINE;
         set_rate(clock_tsc_hz(), STEP_TICKS_MAX);
@@ -290,8 +305,7 @@ static void use_shared(struct timer *t)
     }
     irq_register_vector(VECTOR_TIMER, timer_interrupt, &lapic_timer,
                         "lapic timer");
-    irq_register_vector(VECTOR_FORWARDED, shared_event, NULL,
-                        "timer, forwarded");
+    register_forwarded();
     log_printf("clock: events of all CPUs by %s\n", t->name);
 }
 
@@ -321,10 +335,7 @@ static void change_timer(struct timer *old, struct timer *t)
     u32 flags = spin_lock_irq(&shared_lock);
     drive_shared(t);
     spin_unlock_irq(&shared_lock, flags);
-    if (old == &lapic_timer)
-        irq_register_vector(VECTOR_FORWARDED, shared_event, NULL,
-                            "timer, forwarded");
-    else
+    if (old != &lapic_timer)
         smp_call_boot_cpu(stop_old, old);
     smp_call_all(go_on, NULL);
 }
