@@ -16,6 +16,7 @@ class Case:
     name: str
     verdict: str = "passed"
     seconds: float = 0.0
+    cpu: float = 0.0  # CPU seconds, which do not depend on the host's load
     promise: str = ""
     expected: str = ""
     got: str = ""
@@ -63,13 +64,13 @@ def print_suite(name, cases, output):
 
 def lines_of_times(cases):
     """A line for each case, the slowest first."""
-    return [f"{case.seconds:7.1f}  {case.name}"
+    return [f"{case.seconds:7.1f} {case.cpu:7.1f}  {case.name}"
             for case in sorted(cases, key=lambda case: -case.seconds)]
 
 
 def print_sum(cases):
     slowest = lines_of_times(cases)[:SLOWEST]
-    print(f"The {len(slowest)} slowest, in seconds:")
+    print(f"The {len(slowest)} slowest: seconds, CPU seconds:")
     print("\n".join(slowest))
     for case in cases:
         if case.tries > 1 and not case.failed:

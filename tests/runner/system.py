@@ -20,12 +20,11 @@ def files():
 def case_of(element, redraw):
     name = f"{element.get('classname').split('.')[-1]}.py::" \
            f"{element.get('name')}"
+    said = {p.get("name"): p.get("value") for p in element.iter("property")}
     case = Case(name, seconds=float(element.get("time")),
-                where=(f"{FOLDER}/{name}",))
+                cpu=float(said.get("cpu", 0)), where=(f"{FOLDER}/{name}",))
     problems = element.findall("failure") + element.findall("error")
     if problems:
-        said = {p.get("name"): p.get("value")
-                for p in element.iter("property")}
         case.verdict = "failed"
         case.promise = said.get("promise", "")
         case.expected = said.get("expected", "")

@@ -38,15 +38,18 @@ def run(suite, command, again, environment={}):
     """Runs a program; returns its cases and output. `again(test, seed)` returns the
     command that repeats a test; `seed` may be ""."""
     start = time.monotonic()
-    done = subprocess.run(
+    program = subprocess.Popen(
         ["timeout", "--foreground", "-k", "10", str(LONG_PATIENCE), *command],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
         env={**os.environ, **environment, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
+    output = program.stdout.read()
+    status, used = os.wait4(program.pid, 0)[1:]
+    program.returncode = os.waitstatus_to_exitcode(status)
     seconds = time.monotonic() - start
-    good = re.findall(r"^ok \d+ - (.*?)(?: # SKIP (.*))?$", done.stdout, re.MULTILINE)
-    bad = list(failures(done.stdout)) or \
-        unaccounted(done.returncode, done.stdout, len(good))
-    seed = SEED.search(done.stdout)
+    good = re.findall(r"^ok \d+ - (.*?)(?: # SKIP (.*))?$", output, re.MULTILINE)
+    bad = list(failures(output)) or \
+        unaccounted(program.returncode, output, len(good))
+    seed = SEED.search(output)
     seed = seed[1] if seed else ""
     cases = [Case(f"{suite}::{test}", "skipped" if skipped else "passed",
                   got=skipped) for test, skipped in good]
@@ -57,7 +60,8 @@ def run(suite, command, again, environment={}):
             promise=test.replace("_", " "), again=again(test, seed)))
     for case in cases:  # an equal share of the program's time
         case.seconds = seconds / len(cases)
-    return cases, done.stdout
+        case.cpu = (used.ru_utime + used.ru_stime) / len(cases)
+    return cases, output
 
 
 def run_host(program, environment={}):

@@ -4,6 +4,7 @@ machine's problem, if any."""
 import ast
 import os
 import re
+import resource
 import subprocess
 import sys
 import textwrap
@@ -42,7 +43,20 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
+    item.cpu_before = cpu_seconds()
     use_clock(virtual=not item.get_closest_marker("realtime"))
+
+
+def cpu_seconds():
+    """CPU time of this process and of all that it has waited for."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in
+               (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    item.user_properties.append(
+        ("cpu", f"{cpu_seconds() - item.cpu_before:.2f}"))
 
 
 def results_of(value):
