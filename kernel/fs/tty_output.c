@@ -103,8 +103,7 @@ void tty_output_push(struct tty *t)
     }
     // Wakes writers only when half of the ring is free, so that each has enough
     // room.
-    if (t->out_tail != before && output_room(t) >= TTY_OUTPUT_SIZE / 2 &&
-        !waitq_empty(&t->write_wait))
+    if (t->out_tail != before && output_room(t) >= TTY_OUTPUT_SIZE / 2)
         waitq_wake_all(&t->write_wait);
 }
 

@@ -14,7 +14,7 @@ void waitq_init(struct waitq *q, const char *name)
 // The waker changes the condition before this call; a waiter queues itself
 // before it reads the condition. With a full barrier on both sides (here and in
 // wait_prepare), the waker sees the waiter or the waiter sees the change.
-static bool no_waiters(struct waitq *q)
+bool waitq_empty(struct waitq *q)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return list_empty_unlocked(&q->waiters);
@@ -22,7 +22,7 @@ static bool no_waiters(struct waitq *q)
 
 void waitq_wake_all(struct waitq *q)
 {
-    if (no_waiters(q))
+    if (waitq_empty(q))
         return;
     u32 flags = spin_lock_irq(&q->lock);
     struct waiter *w;
@@ -33,7 +33,7 @@ void waitq_wake_all(struct waitq *q)
 
 void waitq_wake_one(struct waitq *q)
 {
-    if (no_waiters(q))
+    if (waitq_empty(q))
         return;
     u32 flags = spin_lock_irq(&q->lock);
     struct waiter *w;
@@ -42,11 +42,6 @@ void waitq_wake_one(struct waitq *q)
             break;
     }
     spin_unlock_irq(&q->lock, flags);
-}
-
-bool waitq_empty(struct waitq *q)
-{
-    return list_empty_unlocked(&q->waiters);
 }
 
 void waiter_add(struct waiter *w, struct waitq *q)
