@@ -181,6 +181,8 @@ static const char *take_points(struct trace_file *f, uint32_t bytes)
 // The chunk's bytes, behind those of the ones before.
 static const char *take_sensors(struct trace_file *f, uint64_t there)
 {
+    if (!there)
+        return NULL;
     if (there > BODY_MAX)
         return "a chunk of sensors is too large";
     if (f->chunks_room - f->chunks_used < there) {
