@@ -58,7 +58,7 @@ message Thread { optional int32 pid = 1; optional int32 tid = 2; optional string
 message Counter { optional int32 unit = 3; }
 """
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # types of Perfetto's events
-THREADS, CPUS, RUNS = 1, 3, 6  # kinds of tracks
+THREADS, CPUS, RUNS, SENSOR = 1, 3, 6, 8  # kinds of tracks
 
 
 def strobe(*arguments, **more):
@@ -307,7 +307,8 @@ class Perfetto:
                 fields = {annotations[a["name_iid"][0]]:
                           (a["uint"] + a["int"] + a["text"] + a["pointer"])[0]
                           for a in event["annotation"]}
-                name = names[event["name_iid"][0]] if event["name_iid"] else None
+                name = names[event["name_iid"][0]] if event["name_iid"] else \
+                    (event["name"] or [None])[0]
                 uuid = event["track"][0]
                 self.events.append((event["type"][0], packet["timestamp"][0], uuid >> 32,
                                     uuid & 0xffffffff, name, (event["counter"] or [fields])[0]))
@@ -414,11 +415,11 @@ def test_exports_have_the_sensors(traces, tmp_path):
     values = [e["args"]["value"] for e in chrome["traceEvents"] if e["name"] == "verner/misses" and
               e["ph"] == "C"]
     perfetto = Perfetto(directory.with_suffix(".perfetto"), tmp_path)
-    counters = [e["counter"] for e in perfetto.events if e["type"] == COUNTER and
-                perfetto.tracks[e["track"]].get("name") == "verner/misses"]
+    misses = [name for name, *_ in table].index("verner/misses")
+    counters = [e[5] for e in perfetto.events if e[0] == COUNTER and e[2:4] == (SENSOR, misses)]
     assert values == counters and values[0] > 7, (values, counters)
-    instants = [e for e in perfetto.events if e.get("name") == "verner/frames"]
-    assert len(instants) == 257 and sum(e["track"] >> 32 == THREADS for e in instants) == 256
+    assert perfetto.count(INSTANT, THREADS)["verner/frames"] == 256
+    assert perfetto.count(INSTANT, SENSOR)["verner/frames"] == 1
 
 
 def test_a_cut_file(traces, tmp_path):
