@@ -326,7 +326,8 @@ struct sensor_source *recorder_add(struct sensor_recorder *r, const char *path)
         free(s);
         return NULL;
     }
-    return r->sources[r->count++] = s;
+    r->sources[r->count++] = s;
+    return s;
 }
 
 static void sample(struct sensor_recorder *r, struct sensor_source *s)
