@@ -21,7 +21,7 @@ RECORDINGS = {
     "own": (1, "trace record -1 -o /out/own sh -c 'true | cat'"),
 }
 # Sensors of a program and the kernel; of a list 44 events are lost.
-SENSED = {"sensed": (2, "trace record -s verner,mm/free,sched/switch.1 -o /out/sensed"
+SENSED = {"sensed": (2, "trace record -s verner,mm/free,sched/switch.? -o /out/sensed"
                         " /test/sensor_decoder 300")}
 SLICES = ("sched/switch", "irq/enter", "irq/exit", "irq/return", "syscall/enter",
           "syscall/exit", "page/fault", "page/fault_end", "LOST")
@@ -399,7 +399,7 @@ def test_exports_have_the_sensors(traces, tmp_path):
     assert collections.Counter(told) == expected
     assert re.findall(r"discarded (\d+) event", run.stderr) == ["44"], run.stderr
     frames = re.findall(r"verner/frames:frame: \{ sensor = \d+ \}, \{ thread = (\d+), name = "
-                        r"\"sensor_decoder:\d+\", cpu = 1 \}, \{ number = (\d+), cost = \d+, "
+                        r"\"sensor_decoder:\d+\", cpu = \d \}, \{ number = (\d+), cost = \d+, "
                         r"buffer = \d+, quality = \d+ \}", run.stdout)
     assert [int(number) for _, number in frames] == list(range(44, 300))
     dat = tmp_path / "trace.dat"
