@@ -34,6 +34,9 @@ enum trace_file_kind {
     TRACE_FILE_BLOCKS,  // what one DATA_READ stored
     TRACE_FILE_END,     // struct trace_file_end; missing: it was cut off
     TRACE_FILE_FLIGHT,  // struct trace_file_flight: it has only the last events
+    // What sensors had: chunks of <strobe/sensor_recording.h>. The bodies of
+    // all these, one after the other, are a recording without its head.
+    TRACE_FILE_SENSORS,
 };
 
 struct trace_file_chunk {

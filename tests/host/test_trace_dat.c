@@ -4,6 +4,9 @@
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
 // link: user/libtrace/call_names.c
 // link: tools/strobe-src/trace_dat.c tools/strobe-src/trace_dat_events.c
+// link: user/libtrace/sensed.c user/libstrobe/sensor_recording.c
+// link: user/libstrobe/sensor_print.c user/libstrobe/messages.c
+// link: user/libstrobe/table.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 

@@ -7,6 +7,9 @@
 // link: user/libtrace/call_names.c user/libstrobe/table.c
 // link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_ctf.c
 // link: tools/strobe-src/trace_tracks.c
+// link: user/libtrace/sensed.c user/libstrobe/sensor_recording.c
+// link: user/libstrobe/sensor_print.c user/libstrobe/messages.c
+// link: tools/strobe-src/trace_ctf_sensors.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 

@@ -5,6 +5,9 @@
 // link: user/libtrace/lives.c user/libtrace/report.c user/libtrace/summary.c
 // link: user/libtrace/spans.c
 // link: user/libtrace/event_text.c user/libtrace/call_names.c
+// link: user/libtrace/sensed.c user/libstrobe/sensor_recording.c
+// link: user/libstrobe/sensor_print.c user/libstrobe/messages.c
+// link: user/libstrobe/table.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 

@@ -15,6 +15,8 @@
 // link: user/libstrobe/messages.c tools/strobe-src/protobuf.c
 // link: tools/strobe-src/perfetto_packet.c tools/strobe-src/trace_tracks.c
 // link: tools/strobe-src/trace_flows.c tools/strobe-src/trace_perfetto.c
+// link: user/libtrace/sensed.c user/libstrobe/sensor_recording.c
+// link: user/libstrobe/sensor_print.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 

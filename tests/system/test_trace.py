@@ -55,6 +55,20 @@ kill -9 $!; wait; sleep 0.1; sysinfo system.profile.traces | grep -c taking; {PO
     "no-room": """
 mkdir /tmp/d; cd /tmp/d; trace record --flight 60 -o f sleep 100 & sleep 0.5
 rm -r /tmp/d; trace snapshot; sleep 0.2; kill -INT $!; wait $!; echo $?""",
+    "sensors": f"trace record -s 'verner,/sensors/mm/f*,sched/switch.*' -o /out/sensed sh -c '/test/sensor_decoder 200; sleep 0.3; /test/sensor_decoder 300' >/dev/null; trace report /out/sensed >/out/sensed-text; trace summary /out/sensed >/out/sensed-sums",
+    "sensors-own": "trace record -1 -i 0.005 -s verner -o /tmp/s /test/sensor_decoder 100 >/dev/null; trace report -t 1 /tmp/s | grep -c verner; rm /tmp/s",
+    "sensors-killed": """
+/test/sensor_decoder 100 60 >/tmp/out & sleep 0.2
+trace record -e task -s verner -o /tmp/s sh -c "sleep 0.3; kill -9 $!; sleep 0.3"; trace summary /tmp/s | grep '^verner'; rm /tmp/s /tmp/out
+trace record -e task -s verner/frames -o /tmp/s sh -c '/test/sensor_decoder 100 60 >/dev/null & sleep 0.3; kill -9 $!'; trace summary /tmp/s | grep '^verner'; rm /tmp/s""",
+    "sensors-tool-killed": """
+trace record -e task -s verner/frames -o /tmp/s sh -c '/test/sensor_decoder 100 60 >/dev/null' & sleep 0.5
+kill -9 $!; killall -9 sensor_decoder; wait; trace summary /tmp/s | grep -E '^verner|^MISSING'; rm /tmp/s; sensors | grep -c verner/frames.*closed""",
+    "sensors-full": "trap '' XFSZ; (ulimit -f 16; trace record -e task -s verner/frames -o /tmp/s /test/sensor_decoder 250 >/dev/null); echo $?; trace summary /tmp/s; rm /tmp/s",
+    "sensors-flight": """
+trace record --flight 5 -s verner/frames -o /tmp/s sh -c '/test/sensor_decoder 100 >/dev/null; sleep 0.5; /test/sensor_decoder 300 >/dev/null; sleep 2' & sleep 0.4
+trace snapshot; wait; for file in /tmp/s.1 /tmp/s; do trace summary $file | grep -E '^verner|^MISSING|^# sensors'; done; rm /tmp/s /tmp/s.1""",
+    "sensors-wrong": "trace record -s none/such -o /tmp/s true; echo $?; trace record -i 0 -o /tmp/s true; echo $?; rm /tmp/s",
     "ordinary": "su user -c 'trace record -o /tmp/o true'",
 }
 
@@ -369,3 +383,108 @@ def test_flights_that_end_badly(results):
     assert "there is no flight: trace record --flight SECONDS begins one" in result.errors
     result = results["no-room"]
     assert "trace: snapshot: f.1: No such file" in result.errors, result
+
+
+FRAME = r"verner/frames  frame number=(\d+) cost=\d+ buffer=\d+ quality=\d+$"
+
+
+def test_sensors_lie_on_the_trace(results, out):
+    """All events of two programs' lists, in the order of time with the kernel's, and as the
+    host prints them; what was overwritten is counted, and told where it is missing."""
+    result = results["sensors"]
+    assert result.status == 0 and "/frames: lost 44, spoilt 0 events" in result.errors, result
+    text = (out / "sensed-text").read_text()
+    lines = [line for line in text.splitlines() if re.match(r" +\d+\.\d{9} ", line)]
+    times = [float(line.split()[0]) for line in lines]
+    assert times == sorted(times)
+    frames = re.findall(r" (\S+) +" + FRAME, text, re.MULTILINE)
+    assert [int(number) for _, number in frames] == [*range(200), *range(44, 300)]
+    threads = [thread for thread, _ in frames]
+    assert len(set(threads)) == 2 and set(threads[:200]) == {threads[0]}
+    missing = next(n for n, line in enumerate(lines) if "events are missing here" in line)
+    assert lines[missing].endswith("- verner/frames  44 events are missing here".replace(
+        "- ", "-                    ")), lines[missing]
+    assert "number=44 " in lines[missing + 1]
+    # Between the events of the thread that posts them.
+    first = next(n for n, line in enumerate(lines) if "frame number=0 " in line)
+    last = next(n for n, line in enumerate(lines) if "frame number=199 " in line)
+    assert any(f" {threads[0]} " in line and "syscall/exit   ioctl = 0" in line
+               for line in lines[:first])
+    assert not any(f" {threads[0]} " in line and "task/exec" in line for line in lines[first:])
+    assert any(f" {threads[0]} " in line and "task/exit" in line for line in lines[last:])
+    sums = (out / "sensed-sums").read_text()
+    assert re.search(r"^MISSING: 44 events of verner/frames, which were overwritten", sums,
+                     re.MULTILINE), sums
+    rows = re.findall(r"^(verner|mm|sched)/(\S+) +(\d+) +\d+ +(\d+) +(\d+)  (\w+)$", sums,
+                      re.MULTILINE)
+    told = collections.Counter(name for _, name, *_ in rows)
+    assert told == {"frames": 2, "misses": 2, "slowest": 2, "decode.cost": 2, "steps": 2,
+                    "free": 1, "fault": 1, "switch.0": 1, "switch.1": 1}, sums
+    assert [row[2:] for row in rows if row[1] == "frames"] == [
+        ("200", "0", "0", "list"), ("256", "44", "0", "list")], sums
+    for what, file in (("report", text), ("summary", sums)):
+        host = subprocess.run([STROBE, "trace", what, out / "sensed"], check=True,
+                              capture_output=True, text=True)
+        assert host.stdout == file
+
+
+def test_rings_agree_with_the_trace(results, out):
+    """The kernel's rings of switches, recorded as sensors, have those of the trace."""
+    assert results["sensors"].status == 0
+    switches, records = {"0": [], "1": []}, {"0": [], "1": []}
+    for line in (out / "sensed-text").read_text().splitlines():
+        if match := re.search(r" sched/switch.(.) switch prev=(\d+) next=(\d+) state=\d+$", line):
+            records[match[1]].append(match.groups()[1:])
+        elif match := re.search(r"^ +\S+ +\d+ +(.) .* sched/switch +(\S+) .*-> (\S+)$", line):
+            switches[match[1]].append(tuple(
+                name.replace("[idle]", ":0").split(":")[-1] for name in match.groups()[1:]))
+    # The trace begins before the sensors are opened, and ends before they are read last.
+    common = 0
+    for cpu, all_of in switches.items():
+        same = max((len(all_of) - n for n in range(len(all_of))
+                    if all_of[n:] == records[cpu][:len(all_of) - n]), default=0)
+        assert same > len(all_of) - 5, (all_of, records[cpu])
+        common += same
+    assert common > 20, (switches, records)
+
+
+def test_sensors_whose_owner_or_reader_is_killed(results):
+    """What a program that was killed had posted is there; of one that was there before the
+    trace what it posted then is not. A tool that was killed leaves what it had read."""
+    result = results["sensors-killed"]
+    rows = [line.split() for line in result.output.splitlines()]
+    assert [row[:2] for row in rows if row[0].endswith("frames")] == [
+        ["verner/frames", "0"], ["verner/frames", "100"]], result
+    assert ["verner/misses", "1"] in [row[:2] for row in rows], result
+    result = results["sensors-tool-killed"]
+    assert re.search(r"^MISSING: the end: the file was cut off", result.output), result
+    assert re.search(r"^verner/frames +100 .* 0 +0  list$", result.output, re.MULTILINE), result
+
+
+def test_sensors_and_a_full_file_system(results):
+    result = results["sensors-full"]
+    assert result.output.startswith("1\n") and "the trace has ended there" in result.errors
+    assert "MISSING: what followed: the file system was full" in result.output, result
+
+
+def test_a_flight_has_what_lists_hold(results):
+    """A snapshot, of the first program; at the end the last 256 events of the second one, too.
+    Nothing of that is a loss."""
+    result = results["sensors-flight"]
+    rows = [line.split() for line in result.output.splitlines()]
+    assert [row[:2] + row[3:] for row in rows if row[0] == "verner/frames"] == [
+        ["verner/frames", "100", "0", "0", "list"], ["verner/frames", "100", "0", "0", "list"],
+        ["verner/frames", "256", "0", "0", "list"]], result
+    assert "MISSING" not in result.output, result
+
+
+def test_sensors_of_a_thread(results):
+    """In the trace of a task; other threads' events are not chosen."""
+    assert results["sensors-own"].output == "0\n", results["sensors-own"]
+
+
+def test_sensors_that_are_not_there(results):
+    result = results["sensors-wrong"]
+    assert "-s none/such: there was no such sensor that can be read" in result.errors, result
+    assert "-i 0: not a number of seconds from 0.001 to 3600" in result.errors, result
+    assert result.output.split() == ["0", "2"], result

@@ -20,6 +20,9 @@ RECORDINGS = {
     "shared": (1, f"trace record -o /out/shared {BUSY}"),
     "own": (1, "trace record -1 -o /out/own sh -c 'true | cat'"),
 }
+# Sensors of a program and the kernel; of a list 44 events are lost.
+SENSED = {"sensed": (2, "trace record -s verner,mm/free,sched/switch.? -o /out/sensed"
+                        " /test/sensor_decoder 300")}
 SLICES = ("sched/switch", "irq/enter", "irq/exit", "irq/return", "syscall/enter",
           "syscall/exit", "page/fault", "page/fault_end", "LOST")
 # What of Perfetto's messages is used (trace_perfetto.c says where they are published).
@@ -55,7 +58,7 @@ message Thread { optional int32 pid = 1; optional int32 tid = 2; optional string
 message Counter { optional int32 unit = 3; }
 """
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4  # types of Perfetto's events
-THREADS, CPUS, RUNS = 1, 3, 6  # kinds of tracks
+THREADS, CPUS, RUNS, SENSOR = 1, 3, 6, 8  # kinds of tracks
 
 
 def strobe(*arguments, **more):
@@ -67,11 +70,12 @@ def traces(tmp_path_factory):
     """Of each recording: its path, its summary, its JSON, and the directory of its streams."""
     out = tmp_path_factory.mktemp("traces")
     for smp in (1, 2):
-        scripts = {name: script for name, (cpus, script) in RECORDINGS.items() if cpus == smp}
+        scripts = {name: script for name, (cpus, script) in (RECORDINGS | SENSED).items()
+                   if cpus == smp}
         for result in batch(scripts, "--icount", "3", "--get", str(out), smp=smp).values():
             assert result.status == 0, result
     files = {}
-    for name in RECORDINGS:
+    for name in RECORDINGS | SENSED:
         path = out / name
         strobe("--chrome", "-o", out / f"{name}.json", path, check=True)
         strobe("--ctf", out / f"{name}.ctf", path, check=True)
@@ -303,7 +307,8 @@ class Perfetto:
                 fields = {annotations[a["name_iid"][0]]:
                           (a["uint"] + a["int"] + a["text"] + a["pointer"])[0]
                           for a in event["annotation"]}
-                name = names[event["name_iid"][0]] if event["name_iid"] else None
+                name = names[event["name_iid"][0]] if event["name_iid"] else \
+                    (event["name"] or [None])[0]
                 uuid = event["track"][0]
                 self.events.append((event["type"][0], packet["timestamp"][0], uuid >> 32,
                                     uuid & 0xffffffff, name, (event["counter"] or [fields])[0]))
@@ -378,6 +383,43 @@ def test_perfetto_of_one_task_shows_only_what_is_known(traces, tmp_path):
     trace = Perfetto(f"{traces['own'][0]}.perfetto", tmp_path)
     assert not trace.switches and not trace.wakes
     assert set(trace.count(BEGIN, RUNS)) == {"running"}
+
+
+def test_exports_have_the_sensors(traces, tmp_path):
+    """As many of each as in the summary, the list's fields by name, and what is lost."""
+    path, summary, chrome, directory = traces["sensed"]
+    table = re.findall(r"^((?:verner|mm|sched)/\S+) +(\d+) +\d+ +(\d+) +0  (\w+)$", summary,
+                       re.MULTILINE)
+    expected = {name: int(count) for name, count, _, _ in table if int(count)}
+    assert expected["verner/frames"] == 256 and "mm/free" in expected, summary
+    run = subprocess.run(["babeltrace2", "--clock-cycles", "--no-delta", directory],
+                         check=True, capture_output=True, text=True)
+    told = re.findall(r"^\[\d+\] ([^\s:]+)(?::\w+)?: \{ sensor = \d+ \}, ", run.stdout,
+                      re.MULTILINE)
+    assert collections.Counter(told) == expected
+    assert re.findall(r"discarded (\d+) event", run.stderr) == ["44"], run.stderr
+    frames = re.findall(r"verner/frames:frame: \{ sensor = \d+ \}, \{ thread = (\d+), name = "
+                        r"\"sensor_decoder:\d+\", cpu = \d \}, \{ number = (\d+), cost = \d+, "
+                        r"buffer = \d+, quality = \d+ \}", run.stdout)
+    assert [int(number) for _, number in frames] == list(range(44, 300))
+    dat = tmp_path / "trace.dat"
+    strobe("--trace-dat", "-o", dat, path, check=True)
+    lines = re.findall(r"(\S+)-\d+ +\[(\d+)\].* sensor: +(\S+) (.*)$", trace_cmd(dat),
+                       re.MULTILINE)
+    assert collections.Counter(name for _, _, name, text in lines
+                               if "are missing here" not in text) == expected
+    assert ("<idle>", "000", "verner/frames", "44 events are missing here") in lines, lines
+    told = collections.Counter(e["name"] for e in chrome["traceEvents"] if e["ph"] in "iC" and
+                               e["name"] in expected)
+    assert told == collections.Counter(expected) + collections.Counter({"verner/frames": 1})
+    values = [e["args"]["value"] for e in chrome["traceEvents"] if e["name"] == "verner/misses" and
+              e["ph"] == "C"]
+    perfetto = Perfetto(directory.with_suffix(".perfetto"), tmp_path)
+    misses = [name for name, *_ in table].index("verner/misses")
+    counters = [e[5] for e in perfetto.events if e[0] == COUNTER and e[2:4] == (SENSOR, misses)]
+    assert values == counters and values[0] > 7, (values, counters)
+    assert perfetto.count(INSTANT, THREADS)["verner/frames"] == 256
+    assert perfetto.count(INSTANT, SENSOR)["verner/frames"] == 1
 
 
 def test_a_cut_file(traces, tmp_path):

@@ -6,7 +6,11 @@
 //                of lost events
 //     process 2  a track for each thread: running, ready, blocked
 //     process 3  a track for each thread: its system calls, in them its page
-//                faults; its other events as points
+//                faults; its other events as points, and those that it put into
+//                lists of sensors
+//     process 4  counters: the values of sensors, of histograms the sum; a
+//                track for each ring, with its records as points, and for each
+//                list and ring with what is missing
 //
 // Times are microseconds since the first event, with nanoseconds as decimals.
 // They are rounded down, so slices that nest or follow each other still do. A
@@ -21,14 +25,16 @@
 #include "strobe.h"
 #include "user/libtrace/graph.h"
 #include "user/libtrace/points.h"
+#include "user/libtrace/sensed.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { CPUS = 1, STATES, CALLS }; // processes
+enum { CPUS = 1, STATES, CALLS, SENSORS }; // processes
 
 // Threads' ids are below: so an id is of one track in each process.
 #define CPU_TRACK 0x40000000u
+#define SENSOR_TRACK 0x50000000u
 
 struct chrome {
     FILE *out;
@@ -88,11 +94,12 @@ static void put_name_of(struct chrome *c, uint32_t process, uint32_t track,
 static void put_names(struct chrome *c)
 {
     static const char *const processes[] = { "CPUs", "Threads: states",
-                                             "Threads: calls" };
+                                             "Threads: calls", "Sensors" };
     const struct tracks *t = &c->tracks;
-    char name[32];
+    const struct recording *r = &t->file->sensors;
+    char name[SENSED_NAME_BYTES];
 
-    for (uint32_t i = CPUS; i <= CALLS; i++)
+    for (uint32_t i = CPUS; i <= (r->sensor_count ? SENSORS : CALLS); i++)
         put_name_of(c, i, 0, "process_name", processes[i - CPUS]);
     for (uint32_t i = 0; i < t->file->head.cpus; i++) {
         snprintf(name, sizeof(name), "CPU %" PRIu32, i);
@@ -102,6 +109,10 @@ static void put_names(struct chrome *c)
         trace_file_thread(t->file, t->threads[i].thread, name);
         put_name_of(c, STATES, t->threads[i].thread, "thread_name", name);
         put_name_of(c, CALLS, t->threads[i].thread, "thread_name", name);
+    }
+    for (uint32_t i = 0; i < r->sensor_count; i++) {
+        sensed_name(&r->sensors[i], name);
+        put_name_of(c, SENSORS, SENSOR_TRACK + i, "thread_name", name);
     }
 }
 
@@ -186,6 +197,36 @@ static void on_point(void *arg, const struct trace_event *e)
     fprintf(c->out, ",\"cpu\":%" PRIu32 "}}", e->cpu);
 }
 
+// --- sensors ----------------------------------------------------------------
+
+static void on_sensed(void *arg, const struct recorded *one)
+{
+    struct chrome *c = arg;
+    uint32_t thread = 0, cpu;
+    char name[SENSED_NAME_BYTES];
+    uint64_t value;
+    size_t size;
+    bool has_cpu = sensed_thread(one, &thread, &cpu);
+
+    sensed_name(sensed_sensor(c->tracks.file, one), name);
+    if (sensed_value(one, &value)) {
+        begin(c, "C", SENSORS, 0, name);
+        put_us(c->out, "ts", ns_at(c, one->tsc));
+        fprintf(c->out, ",\"args\":{\"%s\":%" PRIu64 "}}",
+                one->kind == RECORDING_SCALAR ? "value" : "sum", value);
+        return;
+    }
+    begin(c, "i", thread ? CALLS : SENSORS,
+          thread ? thread : SENSOR_TRACK + one->source, name);
+    put_us(c->out, "ts", ns_at(c, one->tsc));
+    fputs(",\"s\":\"t\",\"args\":{\"event\":", c->out);
+    const char *text = tracks_sensed_text(&c->tracks, one, &size);
+    json_string(c->out, text, size);
+    if (has_cpu)
+        fprintf(c->out, ",\"cpu\":%" PRIu32, cpu);
+    fputs("}}", c->out);
+}
+
 // --- the file ---------------------------------------------------------------
 
 static void put_head(struct chrome *c)
@@ -206,7 +247,8 @@ const char *trace_chrome(FILE *out, struct trace_file *f)
                                                  .ran = on_ran,
                                                  .span = on_span,
                                                  .point = on_point,
-                                                 .lost = on_lost };
+                                                 .lost = on_lost,
+                                                 .sensed = on_sensed };
     struct chrome c = { .out = out,
                         .tracks = { .file = f, .to = &writer, .arg = &c } };
 

@@ -1,14 +1,18 @@
 // A trace in the Common Trace Format 1.8 (diamon.org/ctf): a directory with
-// `metadata`, which describes the streams in the format's language, and a
-// stream cpu_N for each CPU that has events.
+// `metadata`, which describes the streams in the format's language, a stream
+// cpu_N for each CPU that has events, and a stream sensor_N for each sensor
+// that has any (trace_ctf_sensors.c).
 //
 // A stream is packets: magic and stream id, a context (times, size, lost events
-// so far, CPU), and events: u8 id, which is the record's type, u64 TSC, u32
-// thread, its name, the point's fields. Everything is aligned to bytes.
+// so far, CPU), and, of a CPU's, events: u8 id, which is the record's type, u64
+// TSC, u32 thread, its name, the point's fields. Everything is aligned to
+// bytes.
 //
 // The count of lost events may change only from packet to packet. Where events
 // are missing, an empty packet stands from the time of the last event before to
 // that of the loss: so readers see where.
+#include "trace_ctf.h"
+
 #include "trace_export.h"
 
 #include "user/libtrace/graph.h"
@@ -20,17 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAGIC 0xc1fc1fc1u
-#define PACKET_BYTES 65536u
 #define PATH_BYTES 4096u
-
-struct context {
-    uint32_t magic, stream;
-    uint64_t begin, end;
-    uint64_t content_bits, packet_bits;
-    uint64_t lost;
-    uint32_t cpu;
-} __attribute__((packed));
 
 struct head {
     uint8_t id;
@@ -39,22 +33,6 @@ struct head {
 } __attribute__((packed));
 
 #define EVENT_MOST (sizeof(struct head) + 32 + TRACE_FIELDS_MAX)
-
-struct ctf_stream {
-    FILE *out;
-    uint8_t packet[PACKET_BYTES];
-    uint32_t used; // bytes of `packet`; 0: none is begun
-    uint64_t begin, end;
-    uint64_t lost;
-};
-
-struct ctf {
-    const char *directory;
-    struct trace_file *file;
-    struct ctf_stream *streams[TRACE_CPUS_MAX];
-    uint64_t unknown; // events of no known type
-    int error;        // of the first call that failed
-};
 
 // --- packets ----------------------------------------------------------------
 
@@ -79,16 +57,17 @@ static void close_file(struct ctf *c, FILE *out)
         c->error = errno;
 }
 
-static void end_packet(struct ctf *c, struct ctf_stream *s, uint32_t cpu)
+void ctf_end_packet(struct ctf *c, struct ctf_stream *s)
 {
-    struct context x = {
-        .magic = MAGIC,
+    struct ctf_context x = {
+        .magic = CTF_MAGIC,
+        .stream = s->id,
         .begin = s->begin,
         .end = s->end,
         .content_bits = (uint64_t)s->used * 8,
         .packet_bits = (uint64_t)s->used * 8,
         .lost = s->lost,
-        .cpu = cpu,
+        .number = s->number,
     };
 
     if (!s->used)
@@ -101,25 +80,51 @@ static void end_packet(struct ctf *c, struct ctf_stream *s, uint32_t cpu)
 
 static void begin_packet(struct ctf_stream *s, uint64_t time)
 {
-    s->used = sizeof(struct context);
+    s->used = sizeof(struct ctf_context);
     s->begin = s->end = time;
 }
 
 // A packet without events, which ends at `time`.
-static void put_empty(struct ctf *c, struct ctf_stream *s, uint32_t cpu,
-                      uint64_t time)
+static void put_empty(struct ctf *c, struct ctf_stream *s, uint64_t time)
 {
-    end_packet(c, s, cpu);
+    ctf_end_packet(c, s);
     begin_packet(s, s->end);
     s->end = time;
-    end_packet(c, s, cpu);
+    ctf_end_packet(c, s);
+}
+
+void ctf_lose(struct ctf *c, struct ctf_stream *s, uint64_t time, uint64_t lost)
+{
+    ctf_end_packet(c, s);
+    s->lost += lost;
+    put_empty(c, s, time > s->end ? time : s->end);
+}
+
+uint64_t ctf_begin_event(struct ctf *c, struct ctf_stream *s, uint64_t time,
+                         size_t most)
+{
+    // In a damaged file it may be earlier.
+    time = time > s->end ? time : s->end;
+    if (s->used > CTF_PACKET_BYTES - most)
+        ctf_end_packet(c, s);
+    if (!s->used)
+        begin_packet(s, time);
+    s->end = time;
+    return time;
+}
+
+void ctf_add(struct ctf_stream *s, const void *bytes, size_t size)
+{
+    memcpy(s->packet + s->used, bytes, size);
+    s->used += (uint32_t)size;
 }
 
 // The first packet is empty: losses are differences between packets.
-static struct ctf_stream *stream_of(struct ctf *c, const struct trace_event *e)
+struct ctf_stream *ctf_stream_of(struct ctf *c, struct ctf_stream **s,
+                                 const char *kind, uint32_t number, uint32_t id,
+                                 uint64_t time)
 {
-    struct ctf_stream **s = &c->streams[e->cpu];
-    char name[16];
+    char name[32];
 
     if (*s || c->error)
         return *s;
@@ -128,11 +133,13 @@ static struct ctf_stream *stream_of(struct ctf *c, const struct trace_event *e)
         c->error = ENOMEM;
         return NULL;
     }
-    snprintf(name, sizeof(name), "cpu_%" PRIu32, e->cpu);
+    snprintf(name, sizeof(name), "%s_%" PRIu32, kind, number);
     (*s)->out = create(c, name);
-    (*s)->end = e->time;
+    (*s)->id = id;
+    (*s)->number = number;
+    (*s)->end = time;
     if ((*s)->out)
-        put_empty(c, *s, e->cpu, e->time);
+        put_empty(c, *s, time);
     return *s;
 }
 
@@ -149,26 +156,18 @@ static void put_event(struct ctf *c, struct ctf_stream *s,
         c->unknown++;
         return;
     }
-    // In a damaged file it may be earlier.
-    h.time = e->time > s->end ? e->time : s->end;
-    if (s->used > PACKET_BYTES - EVENT_MOST)
-        end_packet(c, s, e->cpu);
-    if (!s->used)
-        begin_packet(s, h.time);
-    s->end = h.time;
-    memcpy(s->packet + s->used, &h, sizeof(h));
-    s->used += sizeof(h);
+    h.time = ctf_begin_event(c, s, e->time, EVENT_MOST);
+    ctf_add(s, &h, sizeof(h));
     trace_file_thread(c->file, e->thread, name);
-    memcpy(s->packet + s->used, name, strlen(name) + 1);
-    s->used += (uint32_t)strlen(name) + 1;
-    memcpy(s->packet + s->used, e->fields, trace_fields_bytes(fields));
-    s->used += trace_fields_bytes(fields);
+    ctf_add(s, name, strlen(name) + 1);
+    ctf_add(s, e->fields, trace_fields_bytes(fields));
 }
 
 static void on_event(void *arg, const struct trace_event *e)
 {
     struct ctf *c = arg;
-    struct ctf_stream *s = stream_of(c, e);
+    struct ctf_stream *s =
+        ctf_stream_of(c, &c->cpus[e->cpu], "cpu", e->cpu, CTF_CPUS, e->time);
     uint32_t count;
 
     if (!s || !s->out)
@@ -178,9 +177,7 @@ static void on_event(void *arg, const struct trace_event *e)
         return;
     }
     memcpy(&count, e->fields, sizeof(count));
-    end_packet(c, s, e->cpu);
-    s->lost += count;
-    put_empty(c, s, e->cpu, e->time > s->end ? e->time : s->end);
+    ctf_lose(c, s, e->time, count);
 }
 
 // --- metadata ---------------------------------------------------------------
@@ -212,7 +209,7 @@ static const char stream_text[] =
     "};\n";
 
 // A string of the language, of printable characters.
-static void put_string(FILE *out, const char *text)
+void ctf_put_string(FILE *out, const char *text)
 {
     fputc('"', out);
     for (; *text; text++)
@@ -226,11 +223,12 @@ static void put_environment(struct ctf *c, FILE *out)
     uint64_t lost = (uint64_t)f->end.lost[1] << 32 | f->end.lost[0];
 
     fputs("env {\n\ttracer_name = \"strobe\";\n\tcommand = ", out);
-    put_string(out, f->command);
+    ctf_put_string(out, f->command);
     fprintf(out,
-            ";\n\tcut_off = %d;\n\tlost_after_the_last_events = %" PRIu64
-            ";\n};\n",
+            ";\n\tcut_off = %d;\n\tlost_after_the_last_events = %" PRIu64 ";\n",
             !f->has_end, lost > f->reader.lost ? lost - f->reader.lost : 0);
+    ctf_put_sensor_names(f, out);
+    fputs("};\n", out);
     fprintf(out,
             "clock { name = tsc; description = \"TSC\"; freq = %" PRIu64
             "; };\n",
@@ -270,6 +268,7 @@ static void put_metadata(struct ctf *c)
     fputs(stream_text, out);
     for (uint32_t i = 0; i < 1u << TRACE_TYPE_BITS; i++)
         put_class(out, i);
+    ctf_put_sensors(c, out);
     if (ferror(out) && !c->error)
         c->error = errno ? errno : EIO;
     close_file(c, out);
@@ -277,17 +276,41 @@ static void put_metadata(struct ctf *c)
 
 // --- the directory ----------------------------------------------------------
 
+static void close_stream(struct ctf *c, struct ctf_stream *s)
+{
+    if (!s)
+        return;
+    if (s->out)
+        ctf_end_packet(c, s);
+    close_file(c, s->out);
+    free(s);
+}
+
 static void close_all(struct ctf *c)
 {
-    for (uint32_t i = 0; i < TRACE_CPUS_MAX; i++) {
-        struct ctf_stream *s = c->streams[i];
-        if (!s)
-            continue;
-        if (s->out)
-            end_packet(c, s, i);
-        close_file(c, s->out);
-        free(s);
+    for (uint32_t i = 0; i < TRACE_CPUS_MAX; i++)
+        close_stream(c, c->cpus[i]);
+    for (uint32_t i = 0; i < c->file->sensors.sensor_count; i++)
+        close_stream(c, c->sensors[i]);
+    free(c->sensors);
+}
+
+static const char *write_all(struct ctf *c)
+{
+    struct trace_file *f = c->file;
+
+    c->sensors =
+        calloc(f->sensors.sensor_count + 1, sizeof(struct ctf_stream *));
+    if (!c->sensors) {
+        c->error = ENOMEM;
+        return NULL;
     }
+    f->sensed = ctf_on_sensed;
+    const char *problem = trace_file_events(f, on_event, c);
+    f->sensed = NULL;
+    put_metadata(c); // last: what was read is known
+    close_all(c);
+    return problem;
 }
 
 const char *trace_ctf(const char *directory, struct trace_file *f, int *error)
@@ -298,9 +321,7 @@ const char *trace_ctf(const char *directory, struct trace_file *f, int *error)
     if (mkdir(directory, 0777) != 0) {
         c.error = errno;
     } else {
-        problem = trace_file_events(f, on_event, &c);
-        close_all(&c);
-        put_metadata(&c); // last: what was read is known
+        problem = write_all(&c);
         if (!problem && c.unknown)
             problem = "it has events of unknown types, which are left out";
     }

@@ -20,6 +20,8 @@
 
 #include "trace_export.h"
 
+#include "user/libtrace/sensed.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,8 +42,12 @@ struct page_head {
     uint32_t commit;
 } __attribute__((packed));
 
-// With a TIME_EXTEND, and room for the number of those that are missing.
-#define EVENT_ROOM (8 + 4 + DAT_EVENT_MOST + LONG_BYTES)
+// What precedes an event with a TIME_EXTEND, and the number of those that are
+// missing.
+#define EVENT_EXTRA (8 + 8 + LONG_BYTES)
+#define SMALL_MOST \
+    112u // bytes: of longer ones a word has the length, its own
+         // 4 bytes included
 
 struct dat_stream {
     FILE *pages;    // NULL: none yet
@@ -109,7 +115,7 @@ static void put_event(struct dat *d, struct dat_stream *s, uint64_t time,
     uint64_t delta = time > s->time ? time - s->time : 0;
 
     s->time += delta;
-    if (s->used > PAGE_BYTES - EVENT_ROOM || delta >> EXTEND_BITS)
+    if (s->used > PAGE_BYTES - EVENT_EXTRA - bytes || delta >> EXTEND_BITS)
         end_page(d, s);
     if (!s->used) {
         begin_page(s, s->time);
@@ -120,7 +126,9 @@ static void put_event(struct dat *d, struct dat_stream *s, uint64_t time,
         put_word(s, (uint32_t)(delta >> DELTA_BITS));
         delta = 0;
     }
-    put_word(s, (uint32_t)delta << 5 | bytes / 4);
+    put_word(s, (uint32_t)delta << 5 | (bytes <= SMALL_MOST ? bytes / 4 : 0));
+    if (bytes > SMALL_MOST)
+        put_word(s, bytes + 4);
     memcpy(s->page + s->used, event, bytes);
     s->used += bytes;
     s->events++;
@@ -166,6 +174,22 @@ static void on_event(void *arg, const struct trace_event *e)
         put_event(d, s, trace_file_ns(d->file, e->time), event, n);
     else
         d->unknown++;
+}
+
+// Events of lists are on the CPU that they say; all others on CPU 0.
+static void on_sensed(void *arg, const struct recorded *one)
+{
+    struct dat *d = arg;
+    uint8_t event[DAT_SENSED_MOST];
+    uint32_t thread, cpu;
+
+    if (!sensed_thread(one, &thread, &cpu) || cpu >= d->file->head.cpus)
+        cpu = 0;
+    struct dat_stream *s = stream_of(d, cpu);
+    if (d->problem)
+        return;
+    uint32_t n = dat_sensed(event, d->file, one);
+    put_event(d, s, trace_file_ns(d->file, one->tsc), event, n);
 }
 
 // --- the head ---------------------------------------------------------------
@@ -328,7 +352,10 @@ static void put_file(struct dat *d, FILE *out)
 const char *trace_dat(FILE *out, struct trace_file *f)
 {
     struct dat d = { .file = f, .cpus = f->head.cpus ? f->head.cpus : 1 };
+
+    f->sensed = on_sensed;
     const char *problem = trace_file_events(f, on_event, &d);
+    f->sensed = NULL;
 
     end_streams(&d);
     if (!d.problem)

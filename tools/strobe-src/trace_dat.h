@@ -12,6 +12,10 @@
 // it is of no known type.
 uint32_t dat_event(uint8_t out[DAT_EVENT_MOST], const struct trace_file *f,
                    const struct trace_event *e);
+// What a sensor had, as text, which is cut off at some length.
+#define DAT_SENSED_MOST 520u
+uint32_t dat_sensed(uint8_t out[DAT_SENSED_MOST], const struct trace_file *f,
+                    const struct recorded *one);
 // The file's section of event formats.
 void dat_put_formats(FILE *out);
 

@@ -5,7 +5,7 @@
 // and KernelShark know what they are. Priorities, which their plugins demand,
 // are 0; other fields that the trace has no values for are left out. A page
 // fault is one of two events. All others are in the system "strobe", with the
-// fields of points.def.
+// fields of points.def. What sensors had is there as `strobe:sensor`, a text.
 //
 // Each event begins with Linux's common fields: Documentation/trace/events.rst,
 // "Event formats".
@@ -13,6 +13,7 @@
 
 #include "user/libtrace/graph.h"
 #include "user/libtrace/points.h"
+#include "user/libtrace/sensed.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -26,6 +27,7 @@
 // events. Linux's own, fixed numbers are lower.
 #define EVENT_ID(type) (100u + (type))
 #define KERNEL_FAULT EVENT_ID(1u << TRACE_TYPE_BITS)
+#define SENSED (KERNEL_FAULT + 1)
 #define FAULT_BY_PROGRAM 4u // in its error code: Intel SDM vol. 3, 4.7
 
 struct common {
@@ -256,6 +258,45 @@ uint32_t dat_event(uint8_t out[DAT_EVENT_MOST], const struct trace_file *f,
                                          : put_fields(out, c, e);
 }
 
+// The text is where `text` says: Documentation/trace/events.rst has nothing of
+// this; include/trace/stages/ of Linux, __data_loc: the offset, and above it
+// the bytes with the NUL.
+struct sensed {
+    struct common c;
+    uint32_t text;
+};
+
+uint32_t dat_sensed(uint8_t out[DAT_SENSED_MOST], const struct trace_file *f,
+                    const struct recorded *one)
+{
+    struct sensed d = { .c = { .type = SENSED } };
+    char *text = (char *)out + sizeof(d), name[SENSED_NAME_BYTES];
+    size_t room = DAT_SENSED_MOST - sizeof(d);
+    uint32_t thread = 0, cpu;
+
+    memset(out, 0, DAT_SENSED_MOST);
+    sensed_thread(one, &thread, &cpu);
+    d.c.pid = (int32_t)thread;
+    sensed_name(sensed_sensor(f, one), name);
+    char *made = NULL;
+    size_t bytes = 0;
+    FILE *to = open_memstream(&made, &bytes);
+    if (to) {
+        fputs(name, to);
+        sensed_text(to, f, one);
+        fclose(to);
+        if (bytes < room)
+            strcpy(text, made);
+        else
+            snprintf(text, room, "%.*s...", (int)room - 4, made);
+    }
+    free(made);
+    bytes = strlen(text) + 1;
+    d.text = (uint32_t)(bytes << 16 | sizeof(d));
+    memcpy(out, &d, sizeof(d));
+    return (uint32_t)(sizeof(d) + bytes + 3) / 4 * 4;
+}
+
 // --- formats ----------------------------------------------------------------
 
 static const struct dat_field common_fields[] = {
@@ -340,6 +381,15 @@ static void put_type(FILE *out, const void *arg)
     fputc('\n', out);
 }
 
+static void put_sensed(FILE *out, const void *arg)
+{
+    (void)arg;
+    begin_format(out, "sensor", SENSED);
+    put_field(out, "__data_loc char[] text", offsetof(struct sensed, text), 4,
+              true);
+    fputs("\nprint fmt: \"%s\", __get_str(text)\n", out);
+}
+
 // --- the section ------------------------------------------------------------
 
 void dat_put_number(FILE *out, uint64_t n, uint32_t bytes)
@@ -406,7 +456,8 @@ static void put_own_system(FILE *out)
 
     for (uint32_t i = 0; i < 1u << TRACE_TYPE_BITS; i++)
         own += trace_type_fields(i) && !is_linux(i);
-    begin_system(out, "strobe", own);
+    begin_system(out, "strobe", own + 1);
+    dat_put_made(out, 8, put_sensed, NULL);
     for (uint32_t i = 0; i < 1u << TRACE_TYPE_BITS; i++) {
         if (trace_type_fields(i) && !is_linux(i))
             dat_put_made(out, 8, put_type, &i);

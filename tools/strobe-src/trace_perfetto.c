@@ -8,6 +8,10 @@
 //     a CPU       the handlers of interrupts; events while it was idle; where
 //                 events are lost, an instant
 //     a counter   of lost events
+//     sensors     a counter for each scalar and histogram (of these the sum of
+//                 the values); a track for each list and ring. The events of a
+//                 list are instants of the threads that posted them; records of
+//                 a ring, and where some are missing, are instants of its track
 //
 // In a trace of one task there is nothing of scheduling but a track below each
 // thread with when it ran: who else did is not known (trace_tracks.h).
@@ -33,6 +37,7 @@
 
 #include "user/libtrace/graph.h"
 #include "user/libtrace/points.h"
+#include "user/libtrace/sensed.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -98,8 +103,8 @@ static const char *const annotations[] = {
 enum { EVENT = 1, CPU, RESULT, NUMBER, ADDRESS, END, COMMAND, TSC_HZ };
 
 // Kinds of tracks: the upper word of their uuids. The lower one is a thread, a
-// process, a CPU or 0.
-enum { THREADS = 1, PROCESSES, CPUS, ALL_CPUS, LOSSES, RUNS };
+// process, a CPU, a sensor or 0.
+enum { THREADS = 1, PROCESSES, CPUS, ALL_CPUS, LOSSES, RUNS, SENSORS, SENSOR };
 
 struct perfetto {
     FILE *out;
@@ -402,6 +407,56 @@ static void on_lost(void *arg, const struct trace_event *e, uint64_t time)
         put_instant(p, e, uuid(CPUS, e->cpu));
 }
 
+// --- sensors ----------------------------------------------------------------
+
+static void put_sensors(struct perfetto *p)
+{
+    const struct recording *r = &p->tracks.file->sensors;
+    char name[SENSED_NAME_BYTES], text[SENSED_NAME_BYTES + 8];
+
+    if (!r->sensor_count)
+        return;
+    begin_track(p, uuid(SENSORS, 0), 0, "sensors");
+    put_track(p);
+    for (uint32_t i = 0; i < r->sensor_count; i++) {
+        const struct sensor_layout *l = &r->sensors[i].layout;
+        bool sums = l->type == SENSOR_HISTOGRAM;
+        sensed_name(&r->sensors[i], name);
+        snprintf(text, sizeof(text), "%s%s", name, sums ? " sum" : "");
+        begin_track(p, uuid(SENSOR, i), uuid(SENSORS, 0), text);
+        if (l->type == SENSOR_SCALAR && l->scalar.kind == SENSOR_COUNTER)
+            message_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
+        if (sums || l->type == SENSOR_SCALAR)
+            message_add(&p->part, TRACK_COUNTER, &p->inner);
+        put_track(p);
+    }
+}
+
+static void on_sensed(void *arg, const struct recorded *one)
+{
+    struct perfetto *p = arg;
+    uint64_t value, track = uuid(SENSOR, one->source);
+    uint32_t thread, cpu;
+    char name[SENSED_NAME_BYTES];
+    size_t size;
+
+    if (sensed_value(one, &value)) {
+        begin_event(p, COUNTER, track);
+        message_value(&p->event, EVENT_COUNTER, value);
+        put_event(p, one->tsc);
+        return;
+    }
+    bool known = sensed_thread(one, &thread, &cpu);
+    const char *text = tracks_sensed_text(&p->tracks, one, &size);
+    begin_event(p, INSTANT, known && thread ? uuid(THREADS, thread) : track);
+    sensed_name(sensed_sensor(p->tracks.file, one), name);
+    set_name(p, NAMES, name);
+    annotate_text(p, EVENT, text, size);
+    if (known)
+        annotate(p, CPU, ANNOTATION_UINT, cpu);
+    put_event(p, one->tsc);
+}
+
 // --- the file ---------------------------------------------------------------
 
 static void put_head(struct perfetto *p)
@@ -418,6 +473,7 @@ static void put_head(struct perfetto *p)
     message_number(&p->packet, PACKET_FIRST, 1);
     perfetto_put(p->out, &p->packet);
     put_cpus(p);
+    put_sensors(p);
     put_losses(p, 0);
     begin_event(p, INSTANT, uuid(ALL_CPUS, 0));
     set_name(p, NAME_RECORDING, "recording");
@@ -447,6 +503,7 @@ const char *trace_perfetto(FILE *out, struct trace_file *f)
                                                  .sched = on_sched,
                                                  .point = on_point,
                                                  .lost = on_lost,
+                                                 .sensed = on_sensed,
                                                  .thread = on_thread };
     struct perfetto p = { .out = out,
                           .tracks = { .file = f, .to = &writer, .arg = &p } };

@@ -1,6 +1,7 @@
 #include "trace_tracks.h"
 
 #include "user/libtrace/report.h"
+#include "user/libtrace/sensed.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,16 @@ const char *tracks_text(struct tracks *t, const struct trace_event *e,
 {
     rewind(t->text);
     trace_event_text(t->text, t->file, e);
+    fflush(t->text);
+    *size = (size_t)ftello(t->text);
+    return t->text_bytes;
+}
+
+const char *tracks_sensed_text(struct tracks *t, const struct recorded *one,
+                               size_t *size)
+{
+    rewind(t->text);
+    sensed_text(t->text, t->file, one);
     fflush(t->text);
     *size = (size_t)ftello(t->text);
     return t->text_bytes;
@@ -153,13 +164,29 @@ static void on_event(void *arg, const struct trace_event *e)
     }
 }
 
+static void on_sensed(void *arg, const struct recorded *one)
+{
+    struct tracks *t = arg;
+    uint32_t thread, cpu;
+
+    if (!t->begun)
+        t->first = one->tsc;
+    t->begun = true;
+    if (sensed_thread(one, &thread, &cpu) && thread)
+        need_track(t, thread);
+    t->to->sensed(t->arg, one);
+}
+
 // --- the file ---------------------------------------------------------------
 
 static const char *tell(struct tracks *t)
 {
     const struct trace_file_end *end = &t->file->end;
     uint64_t lost = (uint64_t)end->lost[1] << 32 | end->lost[0];
+
+    t->file->sensed = t->to->sensed ? on_sensed : NULL;
     const char *problem = trace_file_events(t->file, on_event, t);
+    t->file->sensed = NULL;
 
     lives_finish(&t->lives, t->last);
     spans_finish(&t->spans, t->last);

@@ -17,7 +17,8 @@ struct track {
     uint32_t task; // as of its first event, 0: unknown
 };
 
-// What is told. `piece`, `ran`, `sched` and `thread` may be NULL: not wanted.
+// What is told. `piece`, `ran`, `sched`, `sensed` and `thread` may be NULL: not
+// wanted.
 struct tracks_writer {
     void (*piece)(void *arg, const struct life *t, uint64_t until);
     void (*ran)(void *arg, uint32_t cpu, uint32_t thread, uint64_t from,
@@ -30,6 +31,8 @@ struct tracks_writer {
     void (*point)(void *arg, const struct trace_event *e);
     // `t->lost` has grown. e == NULL: behind a CPU's last event.
     void (*lost)(void *arg, const struct trace_event *e, uint64_t time);
+    // What a sensor had.
+    void (*sensed)(void *arg, const struct recorded *one);
     // The first event with this thread, before it is told.
     void (*thread)(void *arg, const struct track *t);
 };
@@ -62,4 +65,7 @@ uint64_t tracks_ns(const struct tracks *t, uint64_t time);
 // call.
 const char *tracks_text(struct tracks *t, const struct trace_event *e,
                         size_t *size);
+// The same of what a sensor had.
+const char *tracks_sensed_text(struct tracks *t, const struct recorded *one,
+                               size_t *size);
 void tracks_free(struct tracks *t);

@@ -56,8 +56,7 @@ static void print_field(FILE *out, const struct sensor_field *f, uint64_t value)
         fprintf(out, "%" PRIu64, value);
 }
 
-// Prints the fields of a payload by name; what is not described as words.
-static void print_fields(FILE *out, const char *text, uint32_t type,
+void sensor_print_fields(FILE *out, const char *text, uint32_t type,
                          const void *bytes, uint32_t size, bool json)
 {
     const uint8_t *payload = bytes;
@@ -96,7 +95,7 @@ void sensor_print_event(FILE *out, const char *text, uint32_t number,
                    ", \"cpu\": %u, \"thread\": %" PRIu32 ", \"type\": %u"
                  : "%8" PRIu32 " %" PRIu64 " CPU %u thread %" PRIu32,
             number, time, e->cpu, e->thread, e->type);
-    print_fields(out, text, e->type, e->payload, e->bytes, json);
+    sensor_print_fields(out, text, e->type, e->payload, e->bytes, json);
     fputs(json ? "}" : "\n", out);
 }
 
@@ -108,8 +107,8 @@ void sensor_print_record(FILE *out, const char *text,
                    ", \"type\": %u"
                  : "%8" PRIu32 " %" PRIu64,
             r->number, sensor_wide_read(&r->time), r->type);
-    print_fields(out, text, r->type, r->payload, r->size - (uint32_t)sizeof(*r),
-                 json);
+    sensor_print_fields(out, text, r->type, r->payload,
+                        r->size - (uint32_t)sizeof(*r), json);
     fputs(json ? "}" : "\n", out);
 }
 

@@ -24,6 +24,11 @@ void sensor_print_event(FILE *out, const char *text, uint32_t number,
 void sensor_print_record(FILE *out, const char *text,
                          const struct sensor_record *r, bool json);
 
+// The name of its type and its fields alone, each behind a separator; what is
+// not described as words.
+void sensor_print_fields(FILE *out, const char *text, uint32_t type,
+                         const void *bytes, uint32_t size, bool json);
+
 // A row of a heat map: the counts of a histogram's bins, of several together if
 // there are more than columns. Each row has shades of its own, up to its most.
 #define SENSOR_HEAT_COLUMNS 64

@@ -155,21 +155,23 @@ static bool has_own_time(const struct recording *r, const struct recorded *one)
             r->sensors[one->source].layout.list.clock == SENSOR_CLOCK_TSC);
 }
 
+const struct sensor_event *recorded_event(const struct recorded *one)
+{
+    return (const void *)((const struct recording_event *)one->body + 1);
+}
+
+const struct sensor_record *recorded_record(const struct recorded *one)
+{
+    return (const void *)((const struct recording_record *)one->body + 1);
+}
+
 // An event of a logical clock has the time of the sample in which it was read.
 static uint64_t time_of(const struct recording *r, const struct recorded *one)
 {
-    const uint8_t *body = one->body;
-
     if (!has_own_time(r, one))
         return r->last_tsc;
-    if (one->kind == RECORDING_EVENT)
-        return number(
-            ((const struct sensor_event *)(body +
-                                           sizeof(struct recording_event)))
-                ->time);
-    return number(
-        ((const struct sensor_record *)(body + sizeof(struct recording_record)))
-            ->time);
+    return number(one->kind == RECORDING_EVENT ? recorded_event(one)->time
+                                               : recorded_record(one)->time);
 }
 
 static const char *take(struct recording *r, struct recorded *one)
@@ -257,7 +259,7 @@ const char *recording_open(struct recording *r, const char *path)
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-    *r = (struct recording){ .file = MAP_FAILED };
+    *r = (struct recording){ .file = MAP_FAILED, .mapped = true };
     if (fd < 0)
         return strerror(errno);
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
@@ -273,6 +275,15 @@ const char *recording_open(struct recording *r, const char *path)
     return problem;
 }
 
+const char *recording_of_chunks(struct recording *r, void *chunks, size_t size)
+{
+    *r = (struct recording){ .file = chunks, .size = size };
+    const char *problem = read_chunks(r, 0);
+    if (problem)
+        recording_close(r);
+    return problem;
+}
+
 void recording_close(struct recording *r)
 {
     for (uint32_t i = 0; i < r->sensor_count; i++) {
@@ -281,7 +292,11 @@ void recording_close(struct recording *r)
     }
     free(r->sensors);
     free(r->all);
-    munmap(r->file, r->size);
+    if (r->mapped)
+        munmap(r->file, r->size);
+    else
+        free(r->file);
+    *r = (struct recording){ 0 };
 }
 
 // --- the order of time ------------------------------------------------------

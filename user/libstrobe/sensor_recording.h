@@ -37,15 +37,23 @@ struct recording {
     bool ended;     // as it was asked to
     size_t cut_off; // bytes at the end that are no whole chunk
     size_t unknown; // chunks that were skipped: not known, or not valid
-    void *file;
+    void *file;     // its bytes
     size_t size;
+    bool mapped; // else on the heap
 };
 
 // Whether the file begins as one does.
 bool recording_is_file(const char *path);
-// NULL, or in words why it cannot be read.
+// NULL, or in words why it cannot be read; then there is nothing to close.
 const char *recording_open(struct recording *r, const char *path);
+// The same of chunks without a head, at a multiple of 4, which are the
+// recording's from here on: recording_close() frees them.
+const char *recording_of_chunks(struct recording *r, void *chunks, size_t size);
 void recording_close(struct recording *r);
+
+// The body of an event or a record.
+const struct sensor_event *recorded_event(const struct recorded *one);
+const struct sensor_record *recorded_record(const struct recorded *one);
 
 // Puts `all` into the order of time; what has the same time stays in order.
 // Returns the most by which an event of a list was before its predecessor: the

@@ -19,16 +19,6 @@ static uint64_t number(struct sensor_wide w)
     return (uint64_t)w.high << 32 | w.low;
 }
 
-static const struct sensor_event *event_of(const struct recorded *one)
-{
-    return (const void *)((const struct recording_event *)one->body + 1);
-}
-
-static const struct sensor_record *record_of(const struct recorded *one)
-{
-    return (const void *)((const struct recording_record *)one->body + 1);
-}
-
 static const struct recording_cell *
 cells_of(const struct recording_histogram *h)
 {
@@ -90,10 +80,10 @@ static void text_value(FILE *out, const struct recording *r,
     case RECORDING_EVENT:
         sensor_print_event(out, text,
                            ((const struct recording_event *)one->body)->number,
-                           event_of(one), false);
+                           recorded_event(one), false);
         break;
     case RECORDING_RECORD:
-        sensor_print_record(out, text, record_of(one), false);
+        sensor_print_record(out, text, recorded_record(one), false);
         break;
     case RECORDING_LOSS:
         fprintf(out, "lost %" PRIu64 ", spoilt %" PRIu64 "\n", number(l->lost),
@@ -209,11 +199,11 @@ static void json_value(FILE *out, const struct recording *r,
         fputs("\"event\": ", out);
         sensor_print_event(out, s->text,
                            ((const struct recording_event *)one->body)->number,
-                           event_of(one), true);
+                           recorded_event(one), true);
         break;
     case RECORDING_RECORD:
         fputs("\"event\": ", out);
-        sensor_print_record(out, s->text, record_of(one), true);
+        sensor_print_record(out, s->text, recorded_record(one), true);
         break;
     case RECORDING_LOSS:
         fprintf(out, "\"lost\": %" PRIu64 ", \"spoilt\": %" PRIu64,
@@ -352,13 +342,13 @@ static void csv_one(FILE *out, const struct recording *r,
         csv_cells(out, r, one);
         break;
     case RECORDING_EVENT:
-        csv_event(out, r, one, e->number, event_of(one)->type,
-                  event_of(one)->payload, event_of(one)->bytes);
+        csv_event(out, r, one, e->number, recorded_event(one)->type,
+                  recorded_event(one)->payload, recorded_event(one)->bytes);
         break;
     case RECORDING_RECORD:
-        csv_event(out, r, one, record_of(one)->number, record_of(one)->type,
-                  record_of(one)->payload,
-                  record_of(one)->size -
+        csv_event(out, r, one, recorded_record(one)->number,
+                  recorded_record(one)->type, recorded_record(one)->payload,
+                  recorded_record(one)->size -
                       (uint32_t)sizeof(struct sensor_record));
         break;
     case RECORDING_LOSS:

@@ -123,10 +123,24 @@ static void name_thread(struct trace_file *f, const struct trace_event *e)
     }
 }
 
+// What the sensors had up to this time.
+static void pass_sensed(struct trace_file *f, uint64_t until)
+{
+    const struct recording *r = &f->sensors;
+
+    for (; f->sensed && f->sensed_count < r->count; f->sensed_count++) {
+        const struct recorded *one = &r->all[f->sensed_count];
+        if (one->tsc > until)
+            return;
+        f->sensed(f->arg, one);
+    }
+}
+
 static void pass_event(void *arg, const struct trace_event *e)
 {
     struct trace_file *f = arg;
 
+    pass_sensed(f, e->time);
     if (e->type == TRACE_task_thread)
         name_thread(f, e);
     f->event(f->arg, e);
@@ -164,6 +178,25 @@ static const char *take_points(struct trace_file *f, uint32_t bytes)
                  "tools of that kernel";
 }
 
+// The chunk's bytes, behind those of the ones before.
+static const char *take_sensors(struct trace_file *f, uint64_t there)
+{
+    if (!there)
+        return NULL;
+    if (there > BODY_MAX)
+        return "a chunk of sensors is too large";
+    if (f->chunks_room - f->chunks_used < there) {
+        size_t room = 2 * f->chunks_room + (size_t)there;
+        void *more = realloc(f->chunks, room);
+        if (!more)
+            return no_memory;
+        f->chunks = more;
+        f->chunks_room = room;
+    }
+    f->chunks_used += take(f, f->chunks + f->chunks_used, (size_t)there);
+    return NULL;
+}
+
 // `there` bytes of the chunk are in the file.
 static const char *take_description(struct trace_file *f, uint32_t kind,
                                     uint32_t bytes, uint64_t there)
@@ -173,6 +206,9 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
     switch (kind) {
     case TRACE_FILE_POINTS:
         return take_points(f, bytes);
+    case TRACE_FILE_SENSORS:
+        // Once: when the file is opened.
+        return f->has_sensors ? NULL : take_sensors(f, there);
     case TRACE_FILE_COMMAND:
         take(f, f->command, least(there, sizeof(f->command) - 1));
         for (char *p = f->command; *p; p++)
@@ -261,6 +297,22 @@ static const char *take_head(struct trace_file *f)
     return f->tsc_hz ? NULL : "its head is damaged";
 }
 
+// All chunks of sensors are one recording.
+static const char *take_recording(struct trace_file *f)
+{
+    uint8_t *chunks = f->chunks;
+
+    f->chunks = NULL;
+    f->has_sensors = true;
+    if (!chunks)
+        return NULL;
+    const char *problem =
+        recording_of_chunks(&f->sensors, chunks, f->chunks_used);
+    if (!problem)
+        recording_merge(&f->sensors);
+    return problem;
+}
+
 static const char *read_descriptions(struct trace_file *f)
 {
     if (fseeko(f->in, 0, SEEK_END) != 0)
@@ -270,7 +322,9 @@ static const char *read_descriptions(struct trace_file *f)
         return strerror(errno);
     f->bytes = (uint64_t)bytes;
     const char *problem = take_head(f);
-    return problem ? problem : walk(f, false);
+    if (!problem)
+        problem = walk(f, false);
+    return problem ? problem : take_recording(f);
 }
 
 const char *trace_file_open(struct trace_file *f, const char *path)
@@ -296,11 +350,15 @@ const char *trace_file_events(struct trace_file *f,
                                        .arg = f };
     f->event = event;
     f->arg = arg;
+    f->sensed_count = 0;
     f->name_count = 0; // those that the last reading has left are later ones
     const char *problem = walk(f, false);
     if (!problem)
         problem = walk(f, true);
     trace_reader_finish(&f->reader);
+    pass_sensed(f, UINT64_MAX);
+    if (!problem && f->has_end && (f->sensors.cut_off || f->sensors.unknown))
+        problem = "what it has of sensors is damaged, or of a later version";
     return problem;
 }
 
@@ -309,7 +367,10 @@ void trace_file_close(struct trace_file *f)
     if (f->in)
         fclose(f->in);
     trace_reader_free(&f->reader);
+    recording_close(&f->sensors);
+    free(f->chunks);
     free(f->names);
+    f->chunks = NULL;
     f->names = NULL;
     f->in = NULL;
 }

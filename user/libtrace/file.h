@@ -5,6 +5,8 @@
 
 #include "reader.h"
 
+#include "user/libstrobe/sensor_recording.h"
+
 #include <stdio.h>
 
 #include <strobe/trace_file.h>
@@ -19,11 +21,19 @@ struct trace_file {
     char command[256];               // "": none
     uint64_t tsc_hz;                 // never 0
     struct trace_reader reader;      // its events and losses so far
+    struct recording sensors;        // in the order of time
+    // May be set: trace_file_events() calls it with what the sensors had, in
+    // the order of time between the events.
+    void (*sensed)(void *arg, const struct recorded *one);
     // The rest is file.c's.
     FILE *in;
     uint64_t bytes;
     struct trace_name *names;
     uint32_t name_count, name_room;
+    bool has_sensors; // `sensors` is there
+    uint8_t *chunks;  // of sensors, until then
+    size_t chunks_used, chunks_room;
+    size_t sensed_count; // of `sensors`: told so far
     void (*event)(void *arg, const struct trace_event *e);
     void *arg;
 };
@@ -31,9 +41,10 @@ struct trace_file {
 // Returns NULL, or why the file cannot be read; then there is nothing to close.
 // A file that was cut off behind its table of points can be read.
 const char *trace_file_open(struct trace_file *f, const char *path);
-// Delivers all events, in the order of time, once for each call. Returns NULL,
-// or what is wrong with the file: what precedes that was delivered. That the
-// file was cut off is nothing wrong.
+// Delivers all events, in the order of time, once for each call: those of the
+// kernel to `event`, those of sensors to f->sensed, both with `arg`. Returns
+// NULL, or what is wrong with the file: what precedes that was delivered. That
+// the file was cut off is nothing wrong.
 const char *trace_file_events(struct trace_file *f,
                               void (*event)(void *arg,
                                             const struct trace_event *e),

@@ -3,6 +3,7 @@
 
 #include "lives.h"
 #include "points.h"
+#include "sensed.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -104,6 +105,7 @@ void trace_header(FILE *out, const struct trace_file *f, uint64_t cycles,
                 lives->contradictions);
     fputc('\n', out);
     put_losses(out, f);
+    sensed_header(out, f);
 }
 
 // --- report -----------------------------------------------------------------
@@ -137,23 +139,56 @@ static bool is_chosen(const struct trace_choice *c, const struct trace_event *e)
     return s.prev == c->thread || s.next == c->thread;
 }
 
+// The times of a line that is chosen.
+static bool begin_line(struct report *r, uint64_t time, bool chosen)
+{
+    if (!r->begun)
+        r->first = r->last = time;
+    r->begun = true;
+    if (!chosen)
+        return false;
+    put_ns(r->out, 5, trace_file_ns(r->file, time - r->first));
+    fprintf(r->out, " %12" PRIu64, trace_file_ns(r->file, time - r->last));
+    r->last = time;
+    return true;
+}
+
 static void print_event(void *arg, const struct trace_event *e)
 {
     struct report *r = arg;
     char name[32];
 
-    if (!r->begun)
-        r->first = r->last = e->time;
-    r->begun = true;
-    if (!is_chosen(r->choice, e))
+    if (!begin_line(r, e->time, is_chosen(r->choice, e)))
         return;
-    put_ns(r->out, 5, trace_file_ns(r->file, e->time - r->first));
-    fprintf(r->out, " %12" PRIu64, trace_file_ns(r->file, e->time - r->last));
-    r->last = e->time;
     trace_file_thread(r->file, e->thread, name);
     fprintf(r->out, " %3" PRIu32 "  %-20s %-14s", e->cpu, name,
             trace_point_name(e->type));
     trace_event_text(r->out, r->file, e);
+    fputc('\n', r->out);
+}
+
+// Only events of lists have a thread and a CPU.
+static void print_sensed(void *arg, const struct recorded *one)
+{
+    struct report *r = arg;
+    const struct trace_choice *c = r->choice;
+    char name[SENSED_NAME_BYTES] = "-", where[12] = "-";
+    uint32_t thread, cpu;
+    bool known = sensed_thread(one, &thread, &cpu);
+    bool chosen = (!c->by_cpu || (known && cpu == c->cpu)) &&
+                  (!c->by_thread || one->kind == RECORDING_LOSS ||
+                   (known && thread == c->thread));
+
+    if (!begin_line(r, one->tsc, chosen))
+        return;
+    if (known) {
+        snprintf(where, sizeof(where), "%" PRIu32, cpu);
+        trace_file_thread(r->file, thread, name);
+    }
+    fprintf(r->out, " %3s  %-20s ", where, name);
+    sensed_name(sensed_sensor(r->file, one), name);
+    fprintf(r->out, "%-14s", name);
+    sensed_text(r->out, r->file, one);
     fputc('\n', r->out);
 }
 
@@ -185,5 +220,8 @@ const char *trace_report(FILE *out, struct trace_file *f,
     lives_free(&c.lives);
     fprintf(out, "%15s %12s %3s  %-20s %s\n", "Time, s", "Since, ns", "CPU",
             "Thread", "Event");
-    return trace_file_events(f, print_event, &r);
+    f->sensed = print_sensed;
+    const char *problem = trace_file_events(f, print_event, &r);
+    f->sensed = NULL;
+    return problem;
 }

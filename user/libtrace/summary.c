@@ -4,6 +4,7 @@
 #include "lives.h"
 #include "points.h"
 #include "report.h"
+#include "sensed.h"
 #include "spans.h"
 
 #include <inttypes.h>
@@ -236,6 +237,7 @@ static void put_all(FILE *out, struct summary *s)
         put_durations(out, s, &s->faults);
         fputc('\n', out);
     }
+    sensed_summary(out, s->file, trace_file_ns(s->file, s->last - s->first));
 }
 
 const char *trace_summary(FILE *out, struct trace_file *f)

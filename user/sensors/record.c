@@ -9,7 +9,7 @@
 
 #include "user/libstrobe/child.h"
 #include "user/libstrobe/options.h"
-#include "user/libstrobe/sensor_print.h"
+#include "user/libstrobe/sensor_recorder.h"
 #include "user/libstrobe/strobe.h"
 
 #include <errno.h>
@@ -23,8 +23,6 @@
 #include <strobe/sensor_recording.h>
 
 #define NS 1000000000u
-#define INTERVAL_MIN_NS 1000000u // 1 ms
-#define INTERVAL_NS (NS / 10)
 
 static struct settings {
     const char *file, *interval, *duration;
@@ -47,40 +45,15 @@ static const struct tool tool = {
         "file.\n",
 };
 
-struct source {
-    const char *path;
-    struct sensor_file file;
-    bool open, done; // done: closed, and all of it is in the file
-    bool broken;     // its owner changed its header: no more of it is read
-    union {
-        struct sensor_cursor list;
-        struct sensor_ring_cursor ring;
-    };
-    struct sensor_cell *cells; // a histogram's, at the last sample
-    struct sensor_cell *row;   // of one row
-    struct recording_cell *changed;
-    uint64_t lost, spoilt;
-};
-
-static struct source *sources;
-static uint32_t source_count;
-static uint64_t begun_ns;
+static struct sensor_recorder recorder;
 
 // --- the file ---------------------------------------------------------------
 
 static FILE *out;
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec;
-}
-
 static void must_write(bool written)
 {
-    uint64_t ms = (now_ns() - begun_ns) / 1000000;
+    uint64_t ms = (recorder_now_ns() - recorder.begun_ns) / 1000000;
 
     if (!written)
         fail(1,
@@ -89,261 +62,29 @@ static void must_write(bool written)
              settings.file, strerror(errno), ms / 1000, ms % 1000);
 }
 
-static struct sensor_wide wide(uint64_t n)
+static void write_piece(void *arg, const void *bytes, size_t size)
 {
-    return (struct sensor_wide){ (uint32_t)n, (uint32_t)(n >> 32) };
-}
-
-struct piece {
-    const void *bytes;
-    size_t size;
-};
-
-// A chunk of some pieces, the last of which has size 0.
-static void put(enum recording_kind kind, const struct piece *pieces)
-{
-    static const char zeroes[4];
-    size_t size = 0;
-
-    for (const struct piece *p = pieces; p->size; p++)
-        size += p->size;
-    size_t rest = -size % sizeof(zeroes);
-    struct recording_chunk c = { kind, (uint32_t)(size + rest) };
-    must_write(fwrite(&c, sizeof(c), 1, out) == 1);
-    for (const struct piece *p = pieces; p->size; p++)
-        must_write(fwrite(p->bytes, p->size, 1, out) == 1);
-    must_write(fwrite(zeroes, 1, rest, out) == rest);
+    (void)arg;
+    must_write(fwrite(bytes, size, 1, out) == 1);
 }
 
 static void put_head(uint64_t interval)
 {
-    struct recording_head h = { RECORDING_MAGIC, RECORDING_VERSION, sizeof(h),
-                                wide(interval) };
+    struct recording_head h = { RECORDING_MAGIC,
+                                RECORDING_VERSION,
+                                sizeof(h),
+                                { (uint32_t)interval,
+                                  (uint32_t)(interval >> 32) } };
 
-    must_write(fwrite(&h, sizeof(h), 1, out) == 1);
+    write_piece(NULL, &h, sizeof(h));
 }
 
-static void put_time(void)
+static void put_end(void)
 {
-    struct recording_time t = { .ns = wide(now_ns()) };
+    struct recording_chunk c = { RECORDING_END, 0 };
 
-    sensor_read_time(&t.tsc);
-    put(RECORDING_TIME, (struct piece[]){ { &t, sizeof(t) }, { 0 } });
-}
-
-static void put_sensor(const struct source *s)
-{
-    const struct sensor_header *h = &s->file.view.header;
-    struct recording_sensor r = {
-        .source = (uint32_t)(s - sources),
-        .owner = h->owner,
-        .layout = h->layout,
-        .created_ns = h->created_ns,
-        .tsc_hz = h->tsc_hz,
-        .path_bytes = (uint32_t)strlen(s->path),
-        .text_bytes = (uint32_t)strlen(h->text),
-    };
-
-    put(RECORDING_SENSOR, (struct piece[]){ { &r, sizeof(r) },
-                                            { s->path, r.path_bytes },
-                                            { h->text, r.text_bytes },
-                                            { 0 } });
-}
-
-// --- samples ----------------------------------------------------------------
-
-static void put_scalar(struct source *s)
-{
-    struct recording_scalar r = { (uint32_t)(s - sources),
-                                  wide(sensor_view_scalar(&s->file.view)) };
-
-    put(RECORDING_SCALAR, (struct piece[]){ { &r, sizeof(r) }, { 0 } });
-}
-
-static uint32_t rows_of(const struct sensor_view *v)
-{
-    return sensor_layers(v) * sensor_rows(v);
-}
-
-static uint32_t columns_of(const struct sensor_view *v)
-{
-    return v->header.layout.histogram.x.bins;
-}
-
-// The cells that have changed, in `changed`. Returns their number.
-static uint32_t find_changes(struct source *s, struct recording_cell *changed)
-{
-    const struct sensor_view *v = &s->file.view;
-    uint32_t rows = sensor_rows(v), columns = columns_of(v), n = 0;
-    struct sensor_cell *last = s->cells, *row = s->row;
-
-    for (uint32_t i = 0; i < rows_of(v); i++, last += columns) {
-        sensor_view_row(v, i / rows, i % rows, row);
-        for (uint32_t x = 0; x < columns; x++) {
-            if (row[x].hits == last[x].hits && row[x].cost == last[x].cost)
-                continue;
-            last[x] = row[x];
-            changed[n++] =
-                (struct recording_cell){ i * columns + x, wide(row[x].hits),
-                                         wide(row[x].cost) };
-        }
-    }
-    return n;
-}
-
-static void put_histogram(struct source *s)
-{
-    struct sensor_totals t = sensor_view_sums(&s->file.view);
-    uint32_t n = find_changes(s, s->changed);
-    struct recording_histogram r = {
-        .source = (uint32_t)(s - sources),
-        .sum = wide(t.sum),
-        .under = wide(t.under),
-        .over = wide(t.over),
-        .least = t.least,
-        .most = t.most,
-        .cells = n,
-    };
-    put(RECORDING_HISTOGRAM,
-        (struct piece[]){ { &r, sizeof(r) },
-                          { s->changed, n * sizeof(*s->changed) },
-                          { 0 } });
-}
-
-// --- events -----------------------------------------------------------------
-
-static void put_losses(struct source *s, uint64_t lost, uint64_t spoilt)
-{
-    struct recording_loss r = { (uint32_t)(s - sources), wide(lost - s->lost),
-                                wide(spoilt - s->spoilt) };
-
-    if (lost != s->lost || spoilt != s->spoilt)
-        put(RECORDING_LOSS, (struct piece[]){ { &r, sizeof(r) }, { 0 } });
-    s->lost = lost;
-    s->spoilt = spoilt;
-}
-
-// At most a round: what is posted meanwhile comes with the next sample.
-static void put_events(struct source *s, bool over)
-{
-    static union {
-        struct sensor_event event;
-        uint32_t words[SENSOR_SLOT_BYTES_MAX / 4];
-    } e;
-    uint32_t most = s->file.view.header.layout.list.slots;
-
-    while (most-- &&
-           sensor_cursor_next(&s->list, &s->file.view, over, &e.event)) {
-        struct recording_event r = { (uint32_t)(s - sources),
-                                     s->list.next - 1 };
-        put_losses(s, s->list.lost, s->list.spoilt + s->list.jumps);
-        put(RECORDING_EVENT,
-            (struct piece[]){ { &r, sizeof(r) },
-                              { &e, sizeof(e.event) + e.event.bytes },
-                              { 0 } });
-    }
-    put_losses(s, s->list.lost, s->list.spoilt + s->list.jumps);
-}
-
-static void put_records(struct source *s, bool over)
-{
-    static union {
-        struct sensor_record record;
-        uint8_t bytes[SENSOR_RECORD_MAX];
-    } e;
-    uint32_t most =
-        s->file.view.header.layout.ring.bytes / sizeof(struct sensor_record);
-
-    while (most-- &&
-           sensor_ring_cursor_next(&s->ring, &s->file.view, over, &e.record)) {
-        struct recording_record r = { (uint32_t)(s - sources) };
-        put_losses(s, s->ring.lost, s->ring.spoilt);
-        put(RECORDING_RECORD, (struct piece[]){ { &r, sizeof(r) },
-                                                { &e, e.record.size },
-                                                { 0 } });
-    }
-    put_losses(s, s->ring.lost, s->ring.spoilt);
-}
-
-// --- sources ----------------------------------------------------------------
-
-// Begins with what is there: of a list or ring the oldest event. Of one that is
-// newer than the recording all numbers are counted.
-static void begin(struct source *s)
-{
-    const struct sensor_view *v = &s->file.view;
-    bool newer = sensor_wide_read(&v->header.created_ns) >= begun_ns;
-
-    switch (v->header.layout.type) {
-    case SENSOR_HISTOGRAM:
-        s->row = calloc(columns_of(v), sizeof(*s->row));
-        s->cells = calloc(rows_of(v) * columns_of(v), sizeof(*s->cells));
-        s->changed = calloc(rows_of(v) * columns_of(v), sizeof(*s->changed));
-        if (!s->row || !s->cells || !s->changed)
-            fail(1, "not enough memory");
-        break;
-    case SENSOR_LIST:
-        sensor_cursor_begin(&s->list, v);
-        if (newer)
-            s->list.next = 0;
-        break;
-    case SENSOR_RING:
-        sensor_ring_cursor_begin(&s->ring, v);
-        s->ring.begun |= newer;
-        break;
-    }
-    s->open = true;
-    put_sensor(s);
-}
-
-static bool is_closed(const struct source *s)
-{
-    return sensor_wide_read(&s->file.view.header.closed_ns) != 0;
-}
-
-// Opens it, if it is there. `awaited`: a command is to create it; one that is
-// closed is that of an earlier program. Returns why not, or NULL.
-static const char *open_source(struct source *s, bool awaited)
-{
-    const char *problem = sensor_file_open(&s->file, s->path);
-
-    if (!problem && awaited && is_closed(s)) {
-        sensor_file_close(&s->file);
-        problem = "it is closed";
-    }
-    if (!problem)
-        begin(s);
-    return problem;
-}
-
-static void sample(struct source *s)
-{
-    struct sensor_file *f = &s->file;
-    struct sensor_layout layout = f->view.header.layout;
-
-    // The kernel's part of the header may have changed: closed. In a file of
-    // /dev/shm the owner may change all of it.
-    if (sensor_view_init(&f->view, f->memory, f->size) != NULL ||
-        memcmp(&layout, &f->view.header.layout, sizeof(layout)) != 0) {
-        s->done = s->broken = true;
-        return;
-    }
-    bool closed = is_closed(s);
-    switch (f->view.header.layout.type) {
-    case SENSOR_SCALAR:
-        put_scalar(s);
-        break;
-    case SENSOR_HISTOGRAM:
-        put_histogram(s);
-        break;
-    case SENSOR_LIST:
-        put_events(s, closed);
-        break;
-    case SENSOR_RING:
-        put_records(s, closed);
-        break;
-    }
-    s->done = closed;
+    write_piece(NULL, &c, sizeof(c));
+    must_write(fclose(out) == 0);
 }
 
 // --- the recording ----------------------------------------------------------
@@ -353,15 +94,13 @@ static bool sample_all(bool awaited)
 {
     bool some = false;
 
-    put_time();
-    for (uint32_t i = 0; i < source_count; i++) {
-        struct source *s = &sources[i];
+    for (uint32_t i = 0; i < recorder.count; i++) {
+        struct sensor_source *s = recorder.sources[i];
         if (!s->open)
-            open_source(s, awaited);
-        if (s->open && !s->done)
-            sample(s);
-        some |= !s->done;
+            recorder_open(&recorder, s, awaited);
+        some |= !s->open;
     }
+    some |= recorder_sample(&recorder);
     must_write(fflush(out) == 0);
     return some;
 }
@@ -369,7 +108,7 @@ static bool sample_all(bool awaited)
 // Sleeps until then, or a signal. True: one that asks to end.
 static bool sleep_until(uint64_t ns, const sigset_t *signals)
 {
-    uint64_t now = now_ns();
+    uint64_t now = recorder_now_ns();
 
     if (ns <= now)
         return false;
@@ -388,47 +127,41 @@ static void record(uint64_t interval, uint64_t end, struct child *child)
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGCHLD);
     sigprocmask(SIG_BLOCK, &signals, NULL);
-    for (uint64_t next = begun_ns;; next += interval) {
-        bool ended =
-            asked || (child && child_has_ended(child)) || now_ns() >= end;
+    for (uint64_t next = recorder.begun_ns;; next += interval) {
+        bool ended = asked || (child && child_has_ended(child)) ||
+                     recorder_now_ns() >= end;
         bool some = sample_all(child && !ended);
         if (ended || (!some && !child))
             break;
-        if (now_ns() > next + interval) // it was not fast enough
-            next = now_ns();
+        if (recorder_now_ns() > next + interval) // it was not fast enough
+            next = recorder_now_ns();
         asked = sleep_until(next + interval < end ? next + interval : end,
                             &signals);
     }
-    put(RECORDING_END, (struct piece[]){ { 0 } });
-    must_write(fclose(out) == 0);
+    put_end();
 }
 
 // --- arguments --------------------------------------------------------------
 
-// Parses seconds with up to nine decimals, from 1 ms to 3600 s.
 static uint64_t duration_of(const char *text, const char *option)
 {
-    char *end;
-    double seconds = strtod(text, &end);
+    uint64_t ns = recorder_duration(text);
 
-    if (end == text || *end || !(seconds * NS >= INTERVAL_MIN_NS) ||
-        seconds > 3600) {
+    if (!ns) {
         complain("%s %s: not a number of seconds from 0.001 to 3600", option,
                  text);
         options_wrong(&tool);
     }
-    return (uint64_t)(seconds * NS);
+    return ns;
 }
 
 static void open_sources(char **paths, uint32_t count, bool awaited)
 {
-    sources = calloc(count, sizeof(*sources));
-    if (!sources)
-        fail(1, "not enough memory");
-    source_count = count;
     for (uint32_t i = 0; i < count; i++) {
-        sources[i].path = paths[i];
-        const char *problem = open_source(&sources[i], awaited);
+        struct sensor_source *s = recorder_add(&recorder, paths[i]);
+        if (!s)
+            fail(1, "not enough memory");
+        const char *problem = recorder_open(&recorder, s, awaited);
         if (problem && !awaited)
             fail(1, "%s: %s", paths[i], problem);
     }
@@ -439,8 +172,8 @@ static int report(void)
 {
     int status = 0;
 
-    for (uint32_t i = 0; i < source_count; i++) {
-        const struct source *s = &sources[i];
+    for (uint32_t i = 0; i < recorder.count; i++) {
+        const struct sensor_source *s = recorder.sources[i];
         if (!s->open) {
             complain("%s: it was not created", s->path);
             status = 1;
@@ -475,12 +208,13 @@ int record_command(int argc, char *argv[])
                                : "record: -o FILE is missing");
         options_wrong(&tool);
     }
-    uint64_t interval = INTERVAL_NS, end = UINT64_MAX;
+    uint64_t interval = RECORDER_INTERVAL_NS, end = UINT64_MAX;
     if (settings.interval)
         interval = duration_of(settings.interval, "--interval");
-    begun_ns = now_ns();
+    recorder.begun_ns = recorder_now_ns();
+    recorder.write = write_piece;
     if (settings.duration)
-        end = begun_ns + duration_of(settings.duration, "--duration");
+        end = recorder.begun_ns + duration_of(settings.duration, "--duration");
     if (command)
         child_start(&child, command);
     out = fopen(settings.file, "we");

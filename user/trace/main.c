@@ -2,6 +2,7 @@
 // kernel, in order; docs/trace.md.
 #include "trace.h"
 
+#include "user/libstrobe/sensor_recorder.h"
 #include "user/libtrace/report.h"
 
 #include <errno.h>
@@ -19,12 +20,19 @@ static const char usage_text[] =
     "       trace summary [FILE]\n";
 static const char options_text[] =
     "Records events of the kernel in a file, and prints it: context switches,\n"
-    "system calls, interrupts, page faults and more, of all tasks.\n"
+    "system calls, interrupts, page faults and more, of all tasks; with -s "
+    "also\n"
+    "what programs and the kernel put into sensors.\n"
     "record:\n"
     "  -e EVENT,...  those named GROUP/NAME, GROUP or * (trace list; all)\n"
     "  -t TASK       only what this task does\n"
     "  -1            only what COMMAND's own task does\n"
     "  -b KIB        memory for what is not written yet, on each CPU\n"
+    "  -s SENSOR,... with these sensors: events of lists and rings, and "
+    "values;\n"
+    "                paths below /sensors, folders, * and ? (sensors lists "
+    "them)\n"
+    "  -i SECONDS    between samples of the sensors (0.001 to 3600; 0.1)\n"
     "  -o FILE       to FILE (" TRACE_FILE_NAME ")\n"
     "  --flight SEC  only the last SEC seconds, in memory: written at the "
     "end,\n"
@@ -93,6 +101,15 @@ static void take_option(struct settings *s, int c)
     case 'b':
         s->options.ring_bytes = number("-b", 8, 16384) * 1024;
         break;
+    case 's':
+        s->sensors = optarg;
+        break;
+    case 'i':
+        s->interval_ns = recorder_duration(optarg);
+        if (s->interval_ns)
+            break;
+        complain("-i %s: not a number of seconds from 0.001 to 3600", optarg);
+        bad_usage();
     case 'o':
         s->output = optarg;
         break;
@@ -109,11 +126,12 @@ static int record_command(int argc, char *argv[])
     static const struct option names[] = {
         { "flight", required_argument, NULL, 'f' }, { 0 }
     };
-    struct settings s = { .output = TRACE_FILE_NAME };
+    struct settings s = { .output = TRACE_FILE_NAME,
+                          .interval_ns = RECORDER_INTERVAL_NS };
     int c;
 
     // The + stops option parsing at the command's name.
-    while ((c = getopt_long(argc, argv, "+e:t:1b:o:", names, NULL)) != -1)
+    while ((c = getopt_long(argc, argv, "+e:t:1b:s:i:o:", names, NULL)) != -1)
         take_option(&s, c);
     s.command = argv + optind;
     if (!s.options.points)

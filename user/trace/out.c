@@ -144,6 +144,11 @@ void trace_out_flight(struct trace_out *o, uint32_t ms,
     put_chunk(o, TRACE_FILE_FLIGHT, &f, sizeof(f));
 }
 
+void trace_out_sensors(struct trace_out *o, const void *chunks, size_t bytes)
+{
+    put_chunk(o, TRACE_FILE_SENSORS, chunks, bytes);
+}
+
 static void put_end(struct trace_out *o, const struct trace_info *info,
                     uint32_t reason)
 {

@@ -30,5 +30,7 @@ void trace_out_head(struct trace_out *o, const struct trace_options *options,
 void trace_out_blocks(struct trace_out *o, const void *blocks, size_t bytes);
 void trace_out_flight(struct trace_out *o, uint32_t ms,
                       const struct trace_info *info);
+// Whole chunks of sensors.
+void trace_out_sensors(struct trace_out *o, const void *chunks, size_t bytes);
 // Whether the file is whole; if not, says why.
 bool trace_out_close(struct trace_out *o, const struct trace_info *info);

@@ -9,6 +9,7 @@
 #include "trace.h"
 
 #include "out.h"
+#include "sensors.h"
 #include "user/libstrobe/child.h"
 #include "user/libstrobe/sysinfo.h"
 #include "user/libstrobe/trace_reading.h"
@@ -30,6 +31,8 @@ struct recording {
     struct trace_info info;
     struct trace_out out;
     struct trace_reading reading;
+    struct trace_sensors sensors;
+    sig_atomic_t samples; // of those that were asked for
     // A flight's.
     char *names[2], *copy;
     size_t names_bytes[2], copy_bytes;
@@ -38,7 +41,7 @@ struct recording {
     unsigned snapshots;          // the last one's number
 };
 
-static volatile sig_atomic_t over, snapshots_asked;
+static volatile sig_atomic_t over, snapshots_asked, samples_asked;
 
 static void on_signal(int signal)
 {
@@ -50,6 +53,12 @@ static void on_snapshot(int signal)
 {
     (void)signal;
     snapshots_asked++;
+}
+
+static void on_alarm(int signal)
+{
+    (void)signal;
+    samples_asked++;
 }
 
 // A signal that comes before a wait shortens the wait, not only one that comes
@@ -96,7 +105,7 @@ static void keep_names(struct recording *r, const void *blocks, size_t bytes)
 }
 
 // What precedes the events in the file of a flight.
-static void put_flight(const struct recording *r, struct trace_out *out)
+static void put_flight(struct recording *r, struct trace_out *out)
 {
     for (unsigned i = 0; i < 2; i++) {
         unsigned half = i ? r->now : !r->now;
@@ -104,6 +113,7 @@ static void put_flight(const struct recording *r, struct trace_out *out)
             trace_out_blocks(out, r->names[half], r->names_bytes[half]);
     }
     trace_out_flight(out, r->settings->options.flight_ms, &r->info);
+    sensors_put_flight(&r->sensors, r->settings->options.flight_ms, out);
 }
 
 static void snapshot(struct recording *r)
@@ -137,6 +147,10 @@ static void interrupted(void *arg)
 {
     struct recording *r = arg;
 
+    if (r->samples != samples_asked) {
+        r->samples = samples_asked;
+        sensors_sample(&r->sensors);
+    }
     while (r->snapshots_made != snapshots_asked) {
         r->snapshots_made++;
         snapshot(r);
@@ -190,6 +204,8 @@ static void begin(struct recording *r)
     trace_out_head(&r->out, &o, r->task, r->settings->command, &r->info, NULL);
     if (o.flight_ms)
         begin_flight(r);
+    sensors_begin(&r->sensors, r->settings->sensors, r->settings->interval_ns,
+                  &r->info, o.flight_ms, &r->out);
     r->reading = (struct trace_reading){
         .session = &r->session,
         .buffer = enough(BUFFER_BYTES),
@@ -235,6 +251,7 @@ int record(const struct settings *s)
         fail(1, "-o %s: %s", s->output, strerror(errno));
     catch (SIGINT, on_signal);
     catch (SIGTERM, on_signal);
+    catch (SIGALRM, on_alarm);
     if (s->options.flight_ms)
         catch (SIGUSR1, on_snapshot);
     if (s->command[0]) {
@@ -248,6 +265,7 @@ int record(const struct settings *s)
         begin(&r);
     }
     copy_all(&r);
+    sensors_end(&r.sensors);
     profile_trace_info(&r.session, &r.info);
     profile_end(&r.session);
     bool good = trace_out_close(&r.out, &r.info);
@@ -255,6 +273,7 @@ int record(const struct settings *s)
         status = child_end(&child);
     free(child.path);
     print_counts(&r);
+    sensors_report(&r.sensors);
     return status ? status : good ? 0 : 1;
 }
 
