@@ -62,10 +62,12 @@ static bool is_of_code(void)
 static void name_row(char *out, size_t size, const struct view_row *row,
                      void *arg)
 {
+    const struct named *n = arg;
+
     if (is_of_code())
-        row_name(out, size, arg, row, profile_only_image(arg));
+        row_name(out, size, n->profile, row, n->alone);
     else
-        key_text(out, size, arg, settings.by, row);
+        key_text(out, size, n->profile, settings.by, row);
 }
 
 // Rows of inlined functions get the real image and, by address, the address of
@@ -103,7 +105,8 @@ static void show(struct profile *p, void *arg)
         if (is_of_code())
             place_rows(p, &v);
         rows_print(&v, settings.by, settings.rows,
-                   &(struct naming){ name_row, p });
+                   &(struct naming){
+                       name_row, &(struct named){ p, profile_only_image(p) } });
     }
     view_free(&v);
 }

@@ -172,13 +172,18 @@ void profile_tree(struct tree *t, struct profile *p, const struct view *v,
 // whose name is left out, or IMAGE_NONE.
 void row_name(char *out, size_t size, const struct profile *p,
               const struct view_row *row, uint32_t alone);
+// A profile and its profile_only_image, for the functions of struct naming.
+struct named {
+    const struct profile *profile;
+    uint32_t alone;
+};
 // The name of a row by thread, CPU or task: "task 7 lua".
 void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
               const struct view_row *row);
 // Whether `name` is the image's path or its last component.
 bool image_is_called(const struct image *m, const char *name);
 // The image of the tasks of all samples, idle ones left out; IMAGE_NONE if
-// there are several.
+// there are several. Reads all samples.
 uint32_t profile_only_image(const struct profile *p);
 
 // --- line_report.c ----------------------------------------------------------

@@ -28,11 +28,6 @@ static const struct tool_option options[] = {
 static const struct tool tool = { .usage = "strobe tree [OPTIONS] FILE",
                                   .options = options };
 
-struct named {
-    const struct profile *profile;
-    uint32_t alone; // the image whose name is left out
-};
-
 static void name_row(char *out, size_t size, const struct view_row *row,
                      void *arg)
 {
