@@ -34,6 +34,9 @@ enum trace_file_kind {
     TRACE_FILE_BLOCKS,  // what one DATA_READ stored
     TRACE_FILE_END,     // struct trace_file_end; missing: it was cut off
     TRACE_FILE_FLIGHT,  // struct trace_file_flight: it has only the last events
+    // If functions are traced: the text of system.functions, a line of each:
+    // ADDRESS SIZE NAME FILE.
+    TRACE_FILE_FUNCTIONS,
 };
 
 struct trace_file_chunk {

@@ -105,7 +105,8 @@ int calls_alloc(const struct call_trace *what, u32 entries,
     call_trace.mode = what->mode;
     call_trace.except = what->except;
     WRITE_ONCE(call_trace.task, what->task);
-    WRITE_ONCE(call_trace.depth, calls_have_frames(what->mode) ? what->depth : 0);
+    WRITE_ONCE(call_trace.depth,
+               calls_have_frames(what->mode) ? what->depth : 0);
     branch_set(&call_tracing, true);
     if (what->mode == CALLS_PATHS)
         nmi_watch_stubs(true);

@@ -42,8 +42,8 @@ static bool begin_recording(void)
         rings[i] = &ring[i];
         expect(trace_ring_alloc(&ring[i], RING_BYTES, &wake, false));
     }
-    int err = call_trace_begin_events(&o, list_of(sites, ARRAY_SIZE(sites)),
-                                      rings);
+    int err =
+        call_trace_begin_events(&o, list_of(sites, ARRAY_SIZE(sites)), rings);
     expect(!err);
     return !err;
 }
@@ -107,8 +107,8 @@ static void take_record(const u32 *record, u32 type, u32 words)
         seen.bad += words != sizeof(struct trace_call) / 4;
         take_call(record[1] - TRACE_CALL_OFFSET, record[2]);
     } else if (type == NMI_TYPE) {
-        seen.bad += words != 4 || record[2] != ~record[1] ||
-                    record[1] <= seen.number;
+        seen.bad +=
+            words != 4 || record[2] != ~record[1] || record[1] <= seen.number;
         seen.number = record[1];
         seen.nmis++;
     } else {
@@ -178,7 +178,7 @@ KERNEL_TEST(calls_recorded_are_known)
 // --- NMIs -------------------------------------------------------------------
 
 static u32 in_stub, nmis, written, unknown, here; // of CPU `here`
-static u8 places[256];                        // offsets in the stub
+static u8 places[256];                            // offsets in the stub
 
 // What was interrupted has the function and its caller in its chain; the ring
 // takes a record at that place.

@@ -55,6 +55,10 @@ kill -9 $!; wait; sleep 0.1; sysinfo system.profile.traces | grep -c taking; {PO
     "no-room": """
 mkdir /tmp/d; cd /tmp/d; trace record --flight 60 -o f sleep 100 & sleep 0.5
 rm -r /tmp/d; trace snapshot; sleep 0.2; kill -INT $!; wait $!; echo $?""",
+    "functions": """
+trace record -1 -F 'sys_*,vfs_*' -o /out/functions dd if=/dev/zero of=/tmp/z bs=1 count=50 2>/dev/null
+trace summary /out/functions; trace report /out/functions >/out/functions.text
+trace record -F 'sys_wirte' true; trace record -F '!*' true; trace record -F 'sys_*' graph -o /dev/null true; echo $?""",
     "ordinary": "su user -c 'trace record -o /tmp/o true'",
 }
 
@@ -88,6 +92,27 @@ def test_list(results):
     assert any(line.startswith("sched/switch  ") for line in lines)
     with open(f"{ROOT}/include/strobe/points.def") as file:
         assert len(lines) == file.read().count("\nPOINT(")
+
+
+def test_calls_of_functions(results, out):
+    """Which functions were called, by whom, and how often; the same on the host; what
+    cannot be chosen; one trace of calls at a time."""
+    output = results["functions"].output
+    assert row(output, "Function", "sys_write")[0] >= 50
+    assert row(output, "Event", "function/call")[0] == sum(
+        int(n) for n in re.findall(r"^[a-z]\w+ +(\d+)$", output, re.MULTILINE))
+    text = (out / "functions.text").read_text()
+    calls = re.findall(r"(\S+:\d+) +function/call +(\w+) by (\w+)\n", text)
+    assert len(calls) == row(output, "Event", "function/call")[0]
+    assert all(thread.startswith("dd:") for thread, _, _ in calls[-50:])
+    writes = [caller for _, name, caller in calls if name == "sys_write"]
+    assert len(writes) >= 50 and len(set(writes)) == 1
+    host = subprocess.run([STROBE, "trace", "report", out / "functions"], text=True,
+                          capture_output=True, check=True).stdout
+    assert host == text
+    assert "-F 'sys_wirte': no such function" in output and "sys_write\n" in output
+    assert "choose no function" in output
+    assert re.search(r"graph: task \d+ traces the kernel's calls already", output)
 
 
 def test_summary(results):
