@@ -58,7 +58,7 @@ rm -r /tmp/d; trace snapshot; sleep 0.2; kill -INT $!; wait $!; echo $?""",
     "functions": """
 trace record -1 -F 'sys_*,vfs_*' -o /out/functions dd if=/dev/zero of=/tmp/z bs=1 count=50 2>/dev/null
 trace summary /out/functions; trace report /out/functions >/out/functions.text
-trace record -F 'sys_wirte' true; trace record -F '!*' true; trace record -F 'sys_*' graph -o /dev/null true; echo $?""",
+trace record -F 'sys_wirte' true; trace record -F '!*' true; trace record -F 'sys_*' -o /dev/null graph -o /dev/null true; echo $?""",
     "ordinary": "su user -c 'trace record -o /tmp/o true'",
 }
 
@@ -110,9 +110,10 @@ def test_calls_of_functions(results, out):
     host = subprocess.run([STROBE, "trace", "report", out / "functions"], text=True,
                           capture_output=True, check=True).stdout
     assert host == text
-    assert "-F 'sys_wirte': no such function" in output and "sys_write\n" in output
-    assert "choose no function" in output
-    assert re.search(r"graph: task \d+ traces the kernel's calls already", output)
+    errors = results["functions"].errors
+    assert "-F 'sys_wirte': no such function" in errors and " sys_write\n" in errors
+    assert "choose no function" in errors
+    assert re.search(r"graph: task \d+ traces the kernel's calls already", errors)
 
 
 def test_summary(results):

@@ -98,7 +98,7 @@ extern const char trace_arc[], trace_path[], trace_enter[], trace_call[];
 extern const char trace_exit[], trace_leave[], trace_code_end[];
 // No record fits there: what is called while it is a CPU's `place` is not
 // traced, and not counted as lost.
-extern const struct trace_place call_untraced;
+UPCALL extern const struct trace_place call_untraced;
 // Pairs of addresses: where the stubs have an account open (stubs.S).
 extern const u32 trace_outside[], trace_outside_end[];
 
