@@ -7,8 +7,8 @@
 // address on the stack by trace_exit, and keeps the real one in a *frame* of
 // the thread's call stack; trace_exit closes the frame and returns to it.
 // trace_enter and trace_leave do the same, and instead of counting they write
-// records into a ring (arch/trace_ring.h). trace_call only records the call: the
-// function's return is not seen, and no frame is needed.
+// records into a ring (arch/trace_ring.h). trace_call only records the call:
+// the function's return is not seen, and no frame is needed.
 //
 // The stubs run with interrupts off, never in an NMI, and use the members of
 // struct call_cpu of their CPU. What they do rarely is in kernel/trace/paths.c
