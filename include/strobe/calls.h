@@ -39,7 +39,7 @@ struct calls_options {
 // ends it.
 
 #define CALLS_NONE 0    // states
-#define CALLS_RUNNING 1 // counted, or recorded as events (`mode` 3)
+#define CALLS_RUNNING 1 // counted, or recorded as events (`mode` 3 or 4)
 #define CALLS_PAUSED 2
 
 // SPROFILE_M_CALLS_INFO, on any phone. arg[1] = its address.

@@ -53,6 +53,9 @@ struct trace_options {
     // new ones; SPROFILE_M_PAUSE keeps what happened in the last so many
     // milliseconds, and only then can events be read.
     uint32_t flight_ms;
+    // 1: of functions only the calls, TRACE_R_CALL: which ran, in their order,
+    // without returns and durations. `depth` is 0.
+    uint32_t calls_only;
 };
 
 // SPROFILE_M_TRACE_BEGIN: -EINVAL: an option is out of range, or an address is
@@ -124,6 +127,7 @@ struct trace_block {
 #define TRACE_R_LOST 58
 #define TRACE_R_ENTRY 59
 #define TRACE_R_EXIT 60
+#define TRACE_R_CALL 61
 
 // At least once in TRACE_PAGE bytes, where no record before it goes on, and
 // whenever the upper bits of the time change.
@@ -155,5 +159,13 @@ struct trace_return {
     // on a CPU, interrupts, and the tracing of the functions that it called.
     uint32_t cycles[2]; // low word first
 };
+// A traced function is called, in a trace of calls only.
+struct trace_call {
+    uint32_t head;
+    uint32_t function; // its entry address + TRACE_CALL_OFFSET
+    uint32_t caller;   // the return address: behind the call instruction, or
+                       // that of a function that has left by a jump (tail call)
+};
+#define TRACE_CALL_OFFSET 5u // bytes of the call in a patched entry
 
 _Static_assert(TRACE_POINTS <= TRACE_R_PAD, "types of records");

@@ -37,6 +37,9 @@ enum trace_file_kind {
     // What sensors had: chunks of <strobe/sensor_recording.h>. The bodies of
     // all these, one after the other, are a recording without its head.
     TRACE_FILE_SENSORS,
+    // If functions are traced: the text of system.functions, a line of each:
+    // ADDRESS SIZE NAME FILE.
+    TRACE_FILE_FUNCTIONS,
 };
 
 struct trace_file_chunk {

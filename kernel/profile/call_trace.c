@@ -31,7 +31,7 @@ static struct {
     struct task *except;
     u32 owner;
     u32 outside_caller, outside_own;
-    struct trace_ring *const *rings; // CALLS_EVENTS, while it begins
+    struct trace_ring *const *rings; // of calls that are recorded, at the begin
 } trace;
 
 // --- options ----------------------------------------------------------------
@@ -77,8 +77,8 @@ static bool functions_known(const u32 *functions, u32 count)
 
 static int check_options(struct calls_options *o)
 {
-    bool counts = o->mode == CALLS_ARCS || o->mode == CALLS_PATHS;
-    if (o->size != sizeof(*o) || (!counts && !trace.rings) ||
+    if (o->size != sizeof(*o) ||
+        (!calls_are_counted(o->mode) && !trace.rings) ||
         o->depth > CALLS_DEPTH_MAX || o->entries > ENTRIES_MOST ||
         o->paused > 1 || !functions_known(trace.functions, o->function_count))
         return -EINVAL;
@@ -197,7 +197,7 @@ static int allocate_and_start(void)
     int err = calls_alloc(&what, o->entries, trace.rings);
     if (err)
         return err;
-    if (o->mode != CALLS_ARCS && !give_all())
+    if (calls_have_frames(o->mode) && !give_all())
         err = -ENOMEM;
     if (!err && !o->paused)
         err = start();
@@ -254,12 +254,10 @@ int call_trace_begin_with(const struct calls_options *o, u32 *functions)
     return begin_with(o, functions, NULL);
 }
 
-int call_trace_begin_events(const struct calls_options *options, u32 *functions,
+int call_trace_begin_events(const struct calls_options *o, u32 *functions,
                             struct trace_ring *const *rings)
 {
-    struct calls_options o = *options;
-    o.mode = CALLS_EVENTS;
-    return begin_with(&o, functions, rings);
+    return begin_with(o, functions, rings);
 }
 
 int call_trace_begin(u32 options)
@@ -386,7 +384,7 @@ int call_trace_read(u32 buffer, u32 size, bool reset)
 {
     int result = -ESHUTDOWN;
     mutex_lock(&trace_mutex);
-    if (trace.exists && trace.options.mode != CALLS_EVENTS)
+    if (trace.exists && calls_are_counted(trace.options.mode))
         result = read_trace(buffer, size, reset);
     mutex_unlock(&trace_mutex);
     return result;
@@ -396,7 +394,7 @@ int call_trace_reset(void)
 {
     int err = -ESHUTDOWN;
     mutex_lock(&trace_mutex);
-    if (trace.exists && trace.options.mode != CALLS_EVENTS) {
+    if (trace.exists && calls_are_counted(trace.options.mode)) {
         struct calls_info i;
         calls_report(&i, NULL, -1u, true);
         err = 0;

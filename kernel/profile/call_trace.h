@@ -16,8 +16,9 @@ int call_trace_begin_with(const struct calls_options *o,
 // Copies a list of functions from the caller's memory: 0, -EFAULT, -EINVAL (too
 // many, or none) or -ENOMEM. *out is kmalloc'ed.
 int call_trace_functions(u32 list, u32 count, u32 **out) MUST_CHECK;
-// Begins one that records entries and exits in the rings of the CPUs, which
-// must exist until it has ended. `o`: task, depth and the number of functions.
+// Begins one that records calls in the rings of the CPUs, which must exist
+// until it has ended. `o`: CALLS_EVENTS or CALLS_ENTRIES
+// (kernel/trace/calls.h), task, depth and the number of functions.
 struct trace_ring;
 int call_trace_begin_events(const struct calls_options *o, u32 *functions,
                             struct trace_ring *const *rings) MUST_CHECK;

@@ -19,6 +19,7 @@
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
+#include "kernel/trace/calls.h"
 #include <strobe/calls.h>
 
 #define TRACES_MAX 4u
@@ -296,6 +297,7 @@ static int begin_calls(struct trace_session *s, const struct trace_options *o,
     struct trace_ring *rings[CPU_MAX];
     struct calls_options calls = {
         .size = sizeof(calls),
+        .mode = o->calls_only ? CALLS_ENTRIES : CALLS_EVENTS,
         .task = o->task,
         .depth = o->depth,
         .function_count = o->function_count,
@@ -384,7 +386,8 @@ int trace_session_begin(u32 options, struct waitq *readers, struct stream **out)
     if (copy_from_user(&o, options, sizeof(o)))
         return -EFAULT;
     if (o.size != sizeof(o) || o.points & ~ALL_POINTS ||
-        o.depth > CALLS_DEPTH_MAX)
+        o.depth > CALLS_DEPTH_MAX || o.calls_only > 1 ||
+        (o.calls_only && o.depth))
         return -EINVAL;
     int err =
         o.function_count

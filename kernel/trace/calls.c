@@ -67,7 +67,7 @@ static bool alloc_tables(struct call_cpu *c, u32 mode)
         c->all_arcs = table_alloc(arc_bytes());
         return c->all_arcs;
     }
-    if (mode == CALLS_EVENTS)
+    if (!calls_are_counted(mode))
         return true;
     c->most = table_entries;
     c->bucket_mask = bucket_bytes() - sizeof(struct call_node *);
@@ -105,7 +105,8 @@ int calls_alloc(const struct call_trace *what, u32 entries,
     call_trace.mode = what->mode;
     call_trace.except = what->except;
     WRITE_ONCE(call_trace.task, what->task);
-    WRITE_ONCE(call_trace.depth, what->mode == CALLS_ARCS ? 0 : what->depth);
+    WRITE_ONCE(call_trace.depth,
+               calls_have_frames(what->mode) ? what->depth : 0);
     branch_set(&call_tracing, true);
     if (what->mode == CALLS_PATHS)
         nmi_watch_stubs(true);
@@ -155,6 +156,7 @@ static void set_edit(struct text_edit *e, u32 site, bool on)
         [CALLS_ARCS] = trace_arc,
         [CALLS_PATHS] = trace_path,
         [CALLS_EVENTS] = trace_enter,
+        [CALLS_ENTRIES] = trace_call,
     };
     e->site = site;
     text_call(on ? e->new : e->old, site, (u32)stubs[call_trace.mode]);

@@ -16,18 +16,29 @@
 
 struct task;
 
-// Entries and exits are recorded in rings. Not for CALLS_BEGIN.
+// Recorded in rings: entries and exits; entries only. Not for CALLS_BEGIN.
 #define CALLS_EVENTS 3
+#define CALLS_ENTRIES 4
 
 // What is traced. Changes while the machine is stopped.
 struct call_trace {
-    u32 mode; // CALLS_ARCS, CALLS_PATHS, CALLS_EVENTS
+    u32 mode; // CALLS_ARCS, CALLS_PATHS, CALLS_EVENTS, CALLS_ENTRIES
     bool running;
     const struct task *task;   // NULL: all
     const struct task *except; // not this one; NULL: no exception
     u32 depth;
 };
 extern struct call_trace call_trace;
+
+// Whether calls are counted in tables, and whether they have frames.
+static inline bool calls_are_counted(u32 mode)
+{
+    return mode == CALLS_ARCS || mode == CALLS_PATHS;
+}
+static inline bool calls_have_frames(u32 mode)
+{
+    return mode == CALLS_PATHS || mode == CALLS_EVENTS;
+}
 
 // --- call stacks (stacks.c) -------------------------------------------------
 
@@ -93,7 +104,8 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
 // All of these: thread context, may sleep, one at a time (the caller's lock).
 //
 // Allocates the tables of all CPUs, of `entries` arcs or nodes, a power of two.
-// CALLS_EVENTS: none; `rings`, one for each CPU, are used until calls_free.
+// If calls are recorded: none; `rings`, one for each CPU, are used until
+// calls_free.
 // From now on new threads get call stacks. 0 or -ENOMEM.
 int calls_alloc(const struct call_trace *what, u32 entries,
                 struct trace_ring *const *rings);

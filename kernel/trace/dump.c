@@ -40,6 +40,7 @@ static const struct layout {
     [TRACE_R_LOST] = { "LOST", "U32(count)" },
     [TRACE_R_ENTRY] = { "entry", "U32(function) U32(mark)" },
     [TRACE_R_EXIT] = { "exit", "U32(function) U64(cycles)" },
+    [TRACE_R_CALL] = { "call", "U32(function) U32(caller)" },
 };
 
 // --- reading ----------------------------------------------------------------

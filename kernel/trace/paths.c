@@ -11,9 +11,11 @@
 #include "kernel/base/log.h"
 #include "kernel/sched/thread.h"
 #include "kernel/trace/calls.h"
+#include "kernel/trace/record.h"
 
 struct branch call_tracing;
 struct call_trace call_trace;
+const struct trace_place call_untraced;
 
 static struct call_node nothing; // the last child of nodes without children
 static struct call_node unused[CPU_MAX]; // what is not traced is charged to it
@@ -167,6 +169,17 @@ static void leave(struct call_cpu *c, u64 now)
     c->left = s;
 }
 
+// Without frames: what the stub counts or records in, until the next switch or
+// interrupt. Else the stub of another trace, in which a thread was preempted,
+// finds that there is none.
+static void set_traced(struct call_cpu *c, bool traced)
+{
+    u32 mode = call_trace.mode;
+    c->arcs = traced && mode == CALLS_ARCS ? c->all_arcs : NULL;
+    c->place =
+        traced && mode == CALLS_ENTRIES ? &c->ring->place : &call_untraced;
+}
+
 // Of the stub that this trace uses.
 static struct call_frame **limit_of(struct call_cpu *c)
 {
@@ -196,10 +209,9 @@ void call_trace_come(struct call_cpu *c, u32 cpu, const struct thread *t,
                      u64 now)
 {
     struct call_stack *s = READ_ONCE(t->traced);
-    if (call_trace.mode == CALLS_ARCS) {
-        c->arcs = is_chosen(t) ? c->all_arcs : NULL;
+    set_traced(c, is_chosen(t));
+    if (!calls_have_frames(call_trace.mode))
         return;
-    }
     if (!is_chosen(t) || !s) {
         c->no_frames += is_chosen(t);
         come_untraced(c, cpu, now);
@@ -222,7 +234,7 @@ void call_trace_switch(u64 now)
     struct call_cpu *c = &cpu->calls;
     if (!call_trace.running)
         return;
-    if (call_trace.mode != CALLS_ARCS)
+    if (calls_have_frames(call_trace.mode))
         leave(c, now);
     call_trace_come(c, cpu->id, current, now);
 }
@@ -267,8 +279,8 @@ void call_trace_nmi(u32 pc, u32 spent)
 void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
                           u64 now)
 {
-    if (call_trace.mode == CALLS_ARCS && call_trace.task)
-        c->arcs = NULL;
+    if (call_trace.task)
+        set_traced(c, false);
     if (!c->stack)
         return;
     account_close(c, now);
@@ -304,8 +316,8 @@ void call_trace_irq_end(const struct trapframe *tf, u64 now)
     struct call_cpu *c = &cpu->calls;
     if (!call_trace.running)
         return;
-    if (call_trace.mode == CALLS_ARCS)
-        call_trace_come(c, cpu->id, current, now);
+    if (!calls_have_frames(call_trace.mode))
+        set_traced(c, is_chosen(current));
     if (!c->stack)
         return;
     while (c->top->mark < (u32)tf)

@@ -193,6 +193,7 @@ void call_stacks_end(u32 sp)
         c->stack = c->left = NULL;
         c->limit = c->event_limit = NULL;
         c->arcs = NULL;
+        c->place = &call_untraced;
         c->none.mark = -1u;
         c->top = &c->none;
     }

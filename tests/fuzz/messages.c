@@ -85,9 +85,12 @@ static void put_event_trace(struct draw *d, uint32_t *at)
         .functions = (uint32_t)functions,
         .depth = PICK(d, 0, 0, 1, 30, CALLS_DEPTH_MAX, CALLS_DEPTH_MAX + 1),
         .flight_ms = PICK(d, 0, 0, 1, 100, 60000, ~0u),
+        .calls_only = PICK(d, 0, 0, 1, 1, 2),
     };
     if (draw_below(d, 2))
         o->function_count = some_functions(d, functions, TRACED_MAX);
+    if (o->calls_only && draw_below(d, 8))
+        o->depth = 0;
     if (draw_below(d, 16) == 0)
         o->functions = bad_address(d);
 }

@@ -2,6 +2,7 @@
 // are whole, cut off at each byte, or damaged in each.
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
+// link: user/libprofile/functions.c
 // link: user/libtrace/call_names.c
 // link: tools/strobe-src/trace_dat.c tools/strobe-src/trace_dat_events.c
 // link: user/libtrace/sensed.c user/libstrobe/sensor_recording.c

@@ -3,6 +3,7 @@
 // test_trace_perfetto.c.
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
+// link: user/libprofile/functions.c
 // link: user/libtrace/lives.c user/libtrace/spans.c user/libtrace/event_text.c
 // link: user/libtrace/call_names.c user/libstrobe/table.c
 // link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_ctf.c
@@ -121,8 +122,8 @@ static uint32_t fields_size(uint32_t type)
 #undef POINT
     };
     assert_true(type < TRACE_POINTS || type == TRACE_R_ENTRY ||
-                type == TRACE_R_EXIT);
-    return type < TRACE_POINTS ? sizes[type] : type == TRACE_R_ENTRY ? 8 : 12;
+                type == TRACE_R_EXIT || type == TRACE_R_CALL);
+    return type < TRACE_POINTS ? sizes[type] : type == TRACE_R_EXIT ? 12 : 8;
 }
 
 static void take_events(struct stream *s, const uint8_t *p, const uint8_t *end,

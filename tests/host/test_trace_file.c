@@ -2,6 +2,7 @@
 // at each byte, or damaged in each; threads' lives; names of points.
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
+// link: user/libprofile/functions.c
 // link: user/libtrace/lives.c user/libtrace/report.c user/libtrace/summary.c
 // link: user/libtrace/spans.c
 // link: user/libtrace/event_text.c user/libtrace/call_names.c
@@ -278,9 +279,41 @@ static void names_what_is_near(void **state UNUSED)
     }
 }
 
+static void calls_of_functions_have_names(void **state UNUSED)
+{
+    static struct trace_file f;
+    static const struct trace_choice all;
+    char *text;
+    size_t size;
+
+    for (int named = 0; named < 2; named++) {
+        make_head(1);
+        if (named)
+            add_functions();
+        begin_blocks();
+        begin_block(0, START + 0x800);
+        add_time(START, 7);
+        add_call(START + 0x10);
+        add_call(START + 0x20);
+        write_file(made.bytes, made.used);
+        assert_null(trace_file_open(&f, path));
+        FILE *out = open_memstream(&text, &size);
+        assert_null(trace_report(out, &f, &all));
+        assert_null(trace_summary(out, &f));
+        fclose(out);
+        trace_file_close(&f);
+        has(text, named ? "function/call  copy by vfs_read\n"
+                        : "function/call  0xc0102000 by 0xc0101020\n");
+        has(text, named ? "\ncopy                                         2\n"
+                        : "\n0xc0102000                                   2\n");
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_of_functions_have_names),
         cmocka_unit_test(reads_what_was_written),
         cmocka_unit_test(what_is_partial_is_not_summed_up),
         cmocka_unit_test(a_switch_may_be_the_first_event),

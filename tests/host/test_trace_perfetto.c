@@ -10,6 +10,7 @@
 //     track KIND:ID parent KIND:ID NAME
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
+// link: user/libprofile/functions.c
 // link: user/libtrace/lives.c user/libtrace/spans.c user/libtrace/event_text.c
 // link: user/libtrace/call_names.c user/libstrobe/table.c
 // link: user/libstrobe/messages.c tools/strobe-src/protobuf.c

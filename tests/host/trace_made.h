@@ -124,6 +124,20 @@ static inline void add_points(void)
     add_chunk(TRACE_FILE_POINTS, text, (uint32_t)strlen(text));
 }
 
+// Two functions, of which one calls the other at `time`, 0x20 bytes into it.
+#define FUNCTIONS "c0101000 64 vfs_read fs/vfs.c\nc0102000 80 copy lib/copy.c\n"
+
+static inline void add_functions(void)
+{
+    add_chunk(TRACE_FILE_FUNCTIONS, FUNCTIONS, sizeof(FUNCTIONS) - 1);
+}
+
+static inline void add_call(uint64_t time)
+{
+    uint32_t fields[] = { 0xc0102000 + TRACE_CALL_OFFSET, 0xc0101020 };
+    add_event(time, TRACE_R_CALL, fields, sizeof(fields));
+}
+
 #define START 0x100001000ull // its low word is small: `at` may lie before it
 
 // The file up to its events.

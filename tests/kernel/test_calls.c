@@ -152,7 +152,9 @@ static int begin_events(u32 *functions, u32 count)
 {
     static struct trace_ring *rings[CPU_MAX];
     static bool wake;
-    struct calls_options o = { .size = sizeof(o), .function_count = count };
+    struct calls_options o = { .size = sizeof(o),
+                               .mode = CALLS_EVENTS,
+                               .function_count = count };
     for (u32 i = 0; i < cpu_count; i++) {
         rings[i] = &ring[i];
         expect(trace_ring_alloc(&ring[i], 2 * PAGE_SIZE, &wake, false));

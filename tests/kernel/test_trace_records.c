@@ -302,6 +302,8 @@ static u32 *all_functions(u32 *count)
     return list;
 }
 
+static u32 calls_only; // of trace_options, if there are functions
+
 static struct trace_session *begin(u32 points, u32 *functions, u32 count,
                                    u32 ring_bytes)
 {
@@ -311,6 +313,7 @@ static struct trace_session *begin(u32 points, u32 *functions, u32 count,
         .points = points,
         .ring_bytes = ring_bytes,
         .function_count = count,
+        .calls_only = calls_only,
     };
     int err = trace_session_begin_with(&o, functions, &readers, &s);
     expect(!err);
@@ -447,6 +450,7 @@ KERNEL_TEST(trace_storm)
         struct seen *s = forget();
         u32 count;
         u32 *functions = all_functions(&count);
+        calls_only = test_random() % 2;
         struct trace_session *other =
             begin(test_random() & ALL_POINTS, NULL, 0, 0);
         struct trace_session *trace =
@@ -479,6 +483,7 @@ KERNEL_TEST(trace_storm)
     wait_for(cpu_count * 2);
     if (t)
         timer_release(t);
+    calls_only = 0;
     log_printf("trace: %u events, %u lost, in %u rounds\n", events, lost,
                ROUNDS);
     expect(!bad && events > 1000);

@@ -69,6 +69,10 @@ kill -9 $!; killall -9 sensor_decoder; wait; trace summary /tmp/s | grep -E '^ve
 trace record --flight 5 -s verner/frames -o /tmp/s sh -c '/test/sensor_decoder 100 >/dev/null; sleep 0.5; /test/sensor_decoder 300 >/dev/null; sleep 2' & sleep 0.4
 trace snapshot; wait; for file in /tmp/s.1 /tmp/s; do trace summary $file | grep -E '^verner|^MISSING|^# sensors'; done; rm /tmp/s /tmp/s.1""",
     "sensors-wrong": "trace record -s none/such -o /tmp/s true; echo $?; trace record -i 0 -o /tmp/s true; echo $?; rm /tmp/s",
+    "functions": """
+trace record -1 -F 'sys_*,vfs_*' -o /out/functions dd if=/dev/zero of=/tmp/z bs=1 count=50 2>/dev/null
+trace summary /out/functions; trace report /out/functions >/out/functions.text
+trace record -F 'sys_wirte' true; trace record -F '!*' true; trace record -F 'sys_*' -o /dev/null graph -o /dev/null true; echo $?""",
     "ordinary": "su user -c 'trace record -o /tmp/o true'",
 }
 
@@ -102,6 +106,28 @@ def test_list(results):
     assert any(line.startswith("sched/switch  ") for line in lines)
     with open(f"{ROOT}/include/strobe/points.def") as file:
         assert len(lines) == file.read().count("\nPOINT(")
+
+
+def test_calls_of_functions(results, out):
+    """Which functions were called, by whom, and how often; the same on the host; what
+    cannot be chosen; one trace of calls at a time."""
+    output = results["functions"].output
+    assert row(output, "Function", "sys_write")[0] >= 50
+    assert row(output, "Event", "function/call")[0] == sum(
+        int(n) for n in re.findall(r"^[a-z]\w+ +(\d+)$", output, re.MULTILINE))
+    text = (out / "functions.text").read_text()
+    calls = re.findall(r"(\S+:\d+) +function/call +(\w+) by (\w+)\n", text)
+    assert len(calls) == row(output, "Event", "function/call")[0]
+    assert all(thread.startswith("dd:") for thread, _, _ in calls[-50:])
+    writes = [caller for _, name, caller in calls if name == "sys_write"]
+    assert len(writes) >= 50 and len(set(writes)) == 1
+    host = subprocess.run([STROBE, "trace", "report", out / "functions"], text=True,
+                          capture_output=True, check=True).stdout
+    assert host == text
+    errors = results["functions"].errors
+    assert "-F 'sys_wirte': no such function" in errors and " sys_write\n" in errors
+    assert "choose no function" in errors
+    assert re.search(r"graph: task \d+ traces the kernel's calls already", errors)
 
 
 def test_summary(results):

@@ -268,6 +268,16 @@ static void put_statistics(FILE *out, const void *arg)
     fputc('\0', out);
 }
 
+// As Linux's /proc/kallsyms.
+static void put_functions(FILE *out, const void *arg)
+{
+    const struct functions *f = &((const struct trace_file *)arg)->functions;
+
+    for (uint32_t i = 0; i < f->count; i++)
+        fprintf(out, "%08" PRIx32 " t %s\n", f->list[i].address,
+                f->list[i].name);
+}
+
 // All up to the pages' places, but for these.
 static void put_head(FILE *out, const void *arg)
 {
@@ -275,7 +285,7 @@ static void put_head(FILE *out, const void *arg)
 
     put_begin(out);
     dat_put_formats(out);
-    dat_put_number(out, 0, 4); // names of functions
+    dat_put_made(out, 4, put_functions, d->file);
     dat_put_number(out, 0, 4); // formats of trace_printk()
     dat_put_made(out, 8, put_threads, d->file);
     dat_put_number(out, d->cpus, 4);

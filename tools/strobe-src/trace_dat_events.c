@@ -59,6 +59,10 @@ struct irq_handler {
     struct common c;
     int32_t irq;
 };
+struct ftrace_function {
+    struct common c;
+    uint32_t ip, parent_ip;
+};
 struct page_fault {
     struct common c;
     uint32_t address, error_code;
@@ -117,6 +121,12 @@ static const struct dat_field fault_fields[] = {
     { 0 },
 };
 
+static const struct dat_field function_fields[] = {
+    FIELD(ftrace_function, "unsigned long ip", ip, false),
+    FIELD(ftrace_function, "unsigned long parent_ip", parent_ip, false),
+    { 0 },
+};
+
 static const char fault_print[] =
     "\"address=0x%lx error_code=0x%lx\", REC->address, REC->error_code";
 
@@ -151,6 +161,9 @@ static const struct linux_event {
       fault_print, false },
     { KERNEL_FAULT, "exceptions", "page_fault_kernel", fault_fields,
       fault_print, false },
+    // Names are those of the file's section of functions.
+    { EVENT_ID(TRACE_R_CALL), "ftrace", "function", function_fields,
+      "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip", false },
 };
 #define LINUX_EVENTS (sizeof(linux_events) / sizeof(linux_events[0]))
 

@@ -121,6 +121,21 @@ static void put_point(FILE *out, const struct trace_file *f,
     }
 }
 
+// A return address is of the call before it.
+static void put_function_call(FILE *out, const struct trace_file *f,
+                              const struct trace_event *e)
+{
+    const struct function *caller =
+        functions_find(&f->functions, word(e, 1) - 1);
+    char function[TRACE_FUNCTION_BYTES];
+
+    trace_file_function(f, word(e, 0), function);
+    if (caller)
+        fprintf(out, " %s by %s", function, caller->name);
+    else
+        fprintf(out, " %s by %#" PRIx32, function, word(e, 1));
+}
+
 void trace_event_text(FILE *out, const struct trace_file *f,
                       const struct trace_event *e)
 {
@@ -128,6 +143,8 @@ void trace_event_text(FILE *out, const struct trace_file *f,
         put_point(out, f, e);
     else if (e->type == TRACE_R_LOST)
         fprintf(out, " %" PRIu32 " events are missing here", word(e, 0));
+    else if (e->type == TRACE_R_CALL)
+        put_function_call(out, f, e);
     else
         fprintf(out, " %#" PRIx32, word(e, 0));
 }

@@ -155,6 +155,41 @@ static size_t take(struct trace_file *f, void *out, size_t size)
     return fread(out, 1, size, f->in);
 }
 
+// Names end up in lines of a terminal.
+static bool is_printable(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
+            return false;
+    }
+    return true;
+}
+
+// Without memory for it, or if it is damaged, functions are shown by address.
+static void take_functions(struct trace_file *f, uint64_t there)
+{
+    if (there > BODY_MAX || f->functions.count)
+        return;
+    char *text = malloc((size_t)there + 1);
+    if (!text)
+        return;
+    size_t n = take(f, text, (size_t)there);
+    if (is_printable(text, n) && functions_read(&f->functions, text, n))
+        functions_free(&f->functions);
+    free(text);
+}
+
+void trace_file_function(const struct trace_file *f, uint32_t address,
+                         char *out)
+{
+    const struct function *at = functions_find(&f->functions, address);
+
+    if (at)
+        snprintf(out, TRACE_FUNCTION_BYTES, "%s", at->name);
+    else
+        snprintf(out, TRACE_FUNCTION_BYTES, "%#" PRIx32, address);
+}
+
 static size_t least(uint64_t a, uint64_t b)
 {
     return (size_t)(a < b ? a : b);
@@ -218,6 +253,9 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
         if (there >= sizeof(t) && take(f, &t, sizeof(t)) == sizeof(t) &&
             !find_name(f, t.thread))
             set_name(f, t.thread, t.task, t.name);
+        break;
+    case TRACE_FILE_FUNCTIONS:
+        take_functions(f, there);
         break;
     case TRACE_FILE_FLIGHT:
         take(f, &f->flight, least(there, sizeof(f->flight)));
@@ -369,6 +407,7 @@ void trace_file_close(struct trace_file *f)
     trace_reader_free(&f->reader);
     recording_close(&f->sensors);
     free(f->chunks);
+    functions_free(&f->functions);
     free(f->names);
     f->chunks = NULL;
     f->names = NULL;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "reader.h"
+#include "user/libprofile/functions.h"
 
 #include "user/libstrobe/sensor_recording.h"
 
@@ -19,6 +20,7 @@ struct trace_file {
     bool has_end;                    // else it was cut off
     struct trace_file_flight flight; // ms: 0: it is of no flight
     char command[256];               // "": none
+    struct functions functions;      // that it names; count 0: none
     uint64_t tsc_hz;                 // never 0
     struct trace_reader reader;      // its events and losses so far
     struct recording sensors;        // in the order of time
@@ -60,6 +62,11 @@ const char *trace_file_name(const struct trace_file *f, uint32_t thread,
 // The Nth thread that has a name, with its number. NULL: there are fewer.
 const char *trace_file_nth_name(const struct trace_file *f, uint32_t n,
                                 uint32_t *thread);
+// The name of the function at the address, or the address in hexadecimal if the
+// file does not name it. `out`: TRACE_FUNCTION_BYTES.
+#define TRACE_FUNCTION_BYTES 80u
+void trace_file_function(const struct trace_file *f, uint32_t address,
+                         char *out);
 // Of a flight: the time from which on all CPUs' events are there. 0: they are.
 uint64_t trace_file_whole_since(const struct trace_file *f);
 uint64_t trace_file_ns(const struct trace_file *f, uint64_t cycles);

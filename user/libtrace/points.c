@@ -31,6 +31,7 @@ const char *trace_point_name(uint32_t type)
     return type == TRACE_R_LOST    ? "LOST"
            : type == TRACE_R_ENTRY ? "function/entry"
            : type == TRACE_R_EXIT  ? "function/exit"
+           : type == TRACE_R_CALL  ? "function/call"
                                    : "?";
 }
 
@@ -64,6 +65,7 @@ const char *trace_type_fields(uint32_t type)
     return type < TRACE_POINTS     ? strchr(points[type].fields, ' ')
            : type == TRACE_R_ENTRY ? " function:32 mark:32\n"
            : type == TRACE_R_EXIT  ? " function:32 cycles:64\n"
+           : type == TRACE_R_CALL  ? " function:32 caller:32\n"
                                    : NULL;
 }
 

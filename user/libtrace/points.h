@@ -6,8 +6,8 @@
 
 #include <stdio.h>
 
-// Of an event, "?" if there is none of this type; LOST and entries and exits of
-// functions have names, too.
+// Of an event, "?" if there is none of this type; LOST and entries, exits and
+// calls of functions have names, too.
 const char *trace_point_name(uint32_t type);
 // Of a point: when it happens, and its table line for a file:
 // "sched/wake thread:32 cpu:32 at:32\n".
@@ -22,7 +22,7 @@ struct trace_field {
 // next one. False: there is none.
 bool trace_point_field(const char **at, struct trace_field *f);
 // The line's part that begins at that space, of any type of events: functions'
-// entries and exits, too. NULL: there is no such type.
+// entries, exits and calls, too. NULL: there is no such type.
 const char *trace_type_fields(uint32_t type);
 // The bytes of all fields of it.
 uint32_t trace_fields_bytes(const char *fields);

@@ -80,6 +80,10 @@ static const char *take_event(struct trace_reader *r, uint32_t cpu,
         e->thread = change.prev; // a TIME record here has the next one
         r->cpu[cpu].thread = change.next;
     }
+    if (e->type == TRACE_R_CALL && e->size >= 4) {
+        uint32_t function = word_at(fields) - TRACE_CALL_OFFSET;
+        memcpy(e->fields, &function, sizeof(function));
+    }
     if (e->type == TRACE_R_LOST)
         r->lost += word_at(fields);
     else

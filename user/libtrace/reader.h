@@ -23,7 +23,8 @@ struct trace_event {
     uint32_t type;   // enum trace_number, or TRACE_R_...; LOST included
     uint32_t size;   // of the fields in the record
     bool partial; // other CPUs' events of that time are not kept: of a flight
-    uint8_t fields[TRACE_FIELDS_MAX]; // the rest is 0
+    // The rest is 0. Of TRACE_R_CALL `function` is the entry address.
+    uint8_t fields[TRACE_FIELDS_MAX];
 };
 
 struct trace_reader {

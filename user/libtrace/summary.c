@@ -25,6 +25,12 @@ struct call {
     uint64_t failed;
 };
 
+// Of one traced function.
+struct counted_function {
+    uint32_t address;
+    uint64_t calls;
+};
+
 struct summary {
     struct trace_file *file;
     uint64_t first, last;
@@ -33,6 +39,9 @@ struct summary {
     struct spans spans;
     struct call *calls;
     uint32_t call_count, call_room;
+    // A hash table, open, at most half full.
+    struct counted_function *functions;
+    uint32_t function_count, function_room; // a power of two
     struct durations vectors[VECTORS], faults;
     bool no_memory;
 };
@@ -93,6 +102,51 @@ static void on_span(void *arg, const struct span *span)
         add(&s->vectors[span->what], cycles);
 }
 
+// Its place, or a free one.
+static struct counted_function *place_of(const struct summary *s,
+                                         uint32_t address)
+{
+    uint32_t n = address * 2654435761u; // Knuth's multiplicative hashing
+
+    for (;; n++) {
+        struct counted_function *c = &s->functions[n & (s->function_room - 1)];
+        if (!c->calls || c->address == address)
+            return c;
+    }
+}
+
+static bool grow_functions(struct summary *s)
+{
+    uint32_t old_room = s->function_room, room = old_room ? old_room * 2 : 1024;
+    struct counted_function *old = s->functions;
+    struct counted_function *more = calloc(room, sizeof(*more));
+
+    if (!more) {
+        s->no_memory = true;
+        return false;
+    }
+    s->functions = more;
+    s->function_room = room;
+    for (uint32_t i = 0; i < old_room; i++) {
+        if (old[i].calls)
+            *place_of(s, old[i].address) = old[i];
+    }
+    free(old);
+    return true;
+}
+
+static void on_function(struct summary *s, const struct trace_event *e)
+{
+    uint32_t address;
+
+    if (!trace_fields(e, &address, sizeof(address)) ||
+        (s->function_count * 2 >= s->function_room && !grow_functions(s)))
+        return;
+    struct counted_function *c = place_of(s, address);
+    c->address = address;
+    s->function_count += !c->calls++;
+}
+
 static void on_event(void *arg, const struct trace_event *e)
 {
     struct summary *s = arg;
@@ -103,6 +157,8 @@ static void on_event(void *arg, const struct trace_event *e)
     s->events[e->type]++;
     lives_event(&s->lives, e);
     spans_event(&s->spans, e);
+    if (e->type == TRACE_R_CALL)
+        on_function(s, e);
 }
 
 // --- tables -----------------------------------------------------------------
@@ -212,6 +268,28 @@ static void put_vectors(FILE *out, const struct summary *s)
     }
 }
 
+static int most_called_first(const void *a, const void *b)
+{
+    const struct counted_function *x = a, *y = b;
+
+    if (x->calls != y->calls)
+        return x->calls < y->calls ? 1 : -1;
+    return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static void put_functions(FILE *out, struct summary *s)
+{
+    char name[TRACE_FUNCTION_BYTES];
+
+    qsort(s->functions, s->function_room, sizeof(*s->functions),
+          most_called_first);
+    fprintf(out, "\n%-36s %9s\n", "Function", "Calls");
+    for (uint32_t i = 0; i < s->function_count; i++) {
+        trace_file_function(s->file, s->functions[i].address, name);
+        fprintf(out, "%-36s %9" PRIu64 "\n", name, s->functions[i].calls);
+    }
+}
+
 static void put_all(FILE *out, struct summary *s)
 {
     uint32_t points = s->file->head.points;
@@ -231,6 +309,8 @@ static void put_all(FILE *out, struct summary *s)
         put_calls(out, s);
     if ((points & BIT(irq_enter)) && (points & BIT(irq_exit)))
         put_vectors(out, s);
+    if (s->function_count)
+        put_functions(out, s);
     if (s->faults.count) {
         put_title(out, "Page fault");
         fprintf(out, "%-24s", "all");
@@ -255,6 +335,7 @@ const char *trace_summary(FILE *out, struct trace_file *f)
     put_all(out, s);
     lives_free(&s->lives);
     free(s->calls);
+    free(s->functions);
     spans_free(&s->spans);
     free(s);
     return problem;

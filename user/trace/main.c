@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define BYTES_MAX 65536
+
 static const char usage_text[] =
     "usage: trace list\n"
     "       trace record [OPTIONS] [COMMAND [ARGUMENTS...]]\n"
@@ -22,9 +24,14 @@ static const char options_text[] =
     "Records events of the kernel in a file, and prints it: context switches,\n"
     "system calls, interrupts, page faults and more, of all tasks; with -s "
     "also\n"
-    "what programs and the kernel put into sensors.\n"
+    "what programs and the kernel put into sensors; with -F or -Z calls of\n"
+    "functions, and of the other events only sched/switch and those of -e.\n"
     "record:\n"
     "  -e EVENT,...  those named GROUP/NAME, GROUP or * (trace list; all)\n"
+    "  -F PATTERN,...  calls of the kernel's functions named like this, "
+    "'sched_*',\n"
+    "                or of such a file, 'kernel/mm/*'; after !, without them\n"
+    "  -Z BYTES      calls of functions of BYTES or more\n"
     "  -t TASK       only what this task does\n"
     "  -1            only what COMMAND's own task does\n"
     "  -b KIB        memory for what is not written yet, on each CPU\n"
@@ -41,7 +48,9 @@ static const char options_text[] =
     "command's.\n"
     "snapshot: what a flight has now, in its FILE.1, FILE.2...; it goes on.\n"
     "report: a line for each event; -t, -c: of this thread, on this CPU.\n"
-    "summary: counts, rates, and times of threads, calls and interrupts.\n";
+    "summary: counts, rates, and times of threads, calls and interrupts; how "
+    "often\n"
+    "each function was called.\n";
 
 static _Noreturn void bad_usage(void)
 {
@@ -86,11 +95,29 @@ static uint32_t chosen_points(char *names)
     return points;
 }
 
+static void take_patterns(struct settings *s)
+{
+    const char *problem = add_patterns(&s->choice, s->patterns, optarg);
+
+    s->functions = true;
+    if (!problem)
+        return;
+    complain("-F: %s", problem);
+    bad_usage();
+}
+
 static void take_option(struct settings *s, int c)
 {
     switch (c) {
     case 'e':
         s->options.points |= chosen_points(optarg);
+        break;
+    case 'F':
+        take_patterns(s);
+        break;
+    case 'Z':
+        s->choice.bytes = number("-Z", 1, BYTES_MAX);
+        s->functions = true;
         break;
     case 't':
         s->options.task = number("-t", 1, INT_MAX);
@@ -126,15 +153,18 @@ static int record_command(int argc, char *argv[])
     static const struct option names[] = {
         { "flight", required_argument, NULL, 'f' }, { 0 }
     };
-    struct settings s = { .output = TRACE_FILE_NAME,
-                          .interval_ns = RECORDER_INTERVAL_NS };
+    static struct settings s = { .output = TRACE_FILE_NAME,
+                                 .interval_ns = RECORDER_INTERVAL_NS };
     int c;
 
     // The + stops option parsing at the command's name.
-    while ((c = getopt_long(argc, argv, "+e:t:1b:s:i:o:", names, NULL)) != -1)
+    while ((c = getopt_long(argc, argv, "+e:F:Z:t:1b:s:i:o:", names, NULL)) !=
+           -1)
         take_option(&s, c);
     s.command = argv + optind;
-    if (!s.options.points)
+    if (s.functions) // which threads call them
+        s.options.points |= trace_points_named("sched/switch");
+    else if (!s.options.points)
         s.options.points = trace_points_named("*");
     if (s.own_only && (s.options.task || !s.command[0])) {
         complain("-1 goes with a command, and without -t");

@@ -85,6 +85,17 @@ static void put_thread(struct trace_out *o, const struct trace_file_thread *t)
     put_chunk(o, TRACE_FILE_THREAD, t, sizeof(*t));
 }
 
+// Of all functions that can be traced: callers are named, too.
+static void put_functions(struct trace_out *o)
+{
+    size_t size;
+    char *text = sysinfo_read("system.functions", &size);
+
+    if (text) // else they are shown by address
+        put_chunk(o, TRACE_FILE_FUNCTIONS, text, size);
+    free(text);
+}
+
 // Threads that the file does not name yet.
 static void put_threads(struct trace_out *o)
 {
@@ -103,7 +114,7 @@ static void put_threads(struct trace_out *o)
 void trace_out_head(struct trace_out *o, const struct trace_options *options,
                     uint32_t task, char **command,
                     const struct trace_info *info,
-                    const struct trace_out *first)
+                    const struct trace_out *first, bool has_functions)
 {
     struct trace_file_head h = {
         .magic = TRACE_FILE_MAGIC,
@@ -120,6 +131,8 @@ void trace_out_head(struct trace_out *o, const struct trace_options *options,
     put_points(o);
     if (command[0])
         put_command(o, command);
+    if (has_functions)
+        put_functions(o);
     o->known = calloc(KNOWN_MAX, sizeof(*o->known)); // NULL: it names none
     for (uint32_t k = 0; first && k < first->known_count; k++)
         put_thread(o, &first->known[k]);

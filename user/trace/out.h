@@ -20,12 +20,12 @@ struct trace_out {
 bool trace_out_open(struct trace_out *o, const char *path);
 // The rest writes nothing more once there was an error. First the head, with
 // the threads that `first`, an earlier file of this trace or NULL, names, which
-// may have ended, and those there are; then the others in any order; then the
-// end.
+// may have ended, and those there are, and the names of functions; then the
+// others in any order; then the end.
 void trace_out_head(struct trace_out *o, const struct trace_options *options,
                     uint32_t task, char **command,
                     const struct trace_info *info,
-                    const struct trace_out *first);
+                    const struct trace_out *first, bool has_functions);
 // What one DATA_READ or TRACE_COPY has stored.
 void trace_out_blocks(struct trace_out *o, const void *blocks, size_t bytes);
 void trace_out_flight(struct trace_out *o, uint32_t ms,

@@ -13,6 +13,7 @@
 #include "user/libstrobe/child.h"
 #include "user/libstrobe/sysinfo.h"
 #include "user/libstrobe/trace_reading.h"
+#include "user/libstrobe/tracing.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -136,7 +137,7 @@ static void snapshot(struct recording *r)
         return;
     }
     trace_out_head(&out, &r->settings->options, r->task, r->settings->command,
-                   &r->info, &r->out);
+                   &r->info, &r->out, r->settings->functions);
     put_flight(r, &out);
     trace_out_blocks(&out, r->copy + names, (size_t)n - names);
     if (trace_out_close(&out, &r->info))
@@ -162,6 +163,15 @@ static void interrupted(void *arg)
 static _Noreturn void cannot_begin(const struct trace_options *o)
 {
     int error = errno;
+    struct calls_info info;
+    int phone = tracing_phone();
+
+    if (error == EBUSY && phone >= 0 && tracing_info(phone, &info) == 0 &&
+        info.owner)
+        fail(1,
+             "-F: task %u traces the kernel's calls already, and there is one "
+             "trace of them at a time",
+             info.owner);
 
     if (error == ESRCH)
         fail(1, "-t %u: no such task, or it has ended (see ps)", o->task);
@@ -196,12 +206,21 @@ static void begin(struct recording *r)
 {
     struct trace_options o = r->settings->options;
 
+    uint32_t *chosen = NULL;
+
     o.task = r->task;
+    if (r->settings->functions) {
+        chosen = choose_functions(&r->settings->choice, 'F', &o.function_count);
+        o.functions = (uint32_t)(uintptr_t)chosen;
+        o.calls_only = 1;
+    }
     if (profile_trace_begin(&r->session, &o) < 0)
         cannot_begin(&o);
+    free(chosen);
     if (profile_trace_info(&r->session, &r->info) < 0)
         fail(1, "the trace: %s", strerror(errno));
-    trace_out_head(&r->out, &o, r->task, r->settings->command, &r->info, NULL);
+    trace_out_head(&r->out, &o, r->task, r->settings->command, &r->info, NULL,
+                   r->settings->functions);
     if (o.flight_ms)
         begin_flight(r);
     sensors_begin(&r->sensors, r->settings->sensors, r->settings->interval_ns,
@@ -225,7 +244,7 @@ static void print_counts(const struct recording *r)
     fprintf(stderr, "trace: %" PRIu64 " records", info->recorded);
     if (no_room)
         fprintf(stderr,
-                ", and %" PRIu64 " LOST for want of room (-b, fewer -e)",
+                ", and %" PRIu64 " LOST for want of room (-b, fewer -e or -F)",
                 no_room);
     if (info->throttled)
         fprintf(stderr,

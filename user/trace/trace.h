@@ -1,6 +1,7 @@
 // Shared by the parts of trace.
 #pragma once
 
+#include "user/libprofile/choose_functions.h"
 #include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libtrace/points.h"
@@ -9,7 +10,10 @@
 
 struct settings {
     struct trace_options options;
-    bool own_only; // -1: only what is done for the command
+    bool own_only;  // -1: only what is done for the command
+    bool functions; // -F or -Z: those of `choice`, which has `patterns`
+    struct function_choice choice;
+    const char *patterns[PATTERNS_MAX];
     const char *output;
     const char *sensors;  // -s: patterns of those to record; NULL: none
     uint64_t interval_ns; // -i: between samples of them

@@ -42,7 +42,8 @@ _Static_assert(CALLS_AT(top) == CALLS_TOP && CALLS_AT(limit) == CALLS_LIMIT &&
                    CALLS_AT(buckets) == CALLS_BUCKETS &&
                    CALLS_AT(bucket_mask) == CALLS_BUCKET_MASK &&
                    CALLS_AT(too_deep) == CALLS_TOO_DEEP &&
-                   CALLS_AT(ring) == CALLS_RING,
+                   CALLS_AT(ring) == CALLS_RING &&
+                   CALLS_AT(place) == CALLS_PLACE,
                "offsets.h");
 _Static_assert(offsetof(struct call_frame, mark) == FRAME_MARK &&
                    offsetof(struct call_frame, back) == FRAME_BACK &&
@@ -75,7 +76,8 @@ _Static_assert(TEXT_SITE == ASM_TEXT_SITE &&
                    32 - TRACE_TIME_BITS == ASM_TRACE_TIME_SHIFT &&
                    TRACE_HEAD(0, TRACE_R_ENTRY, ENTRY_BYTES / 4) ==
                        ENTRY_HEAD &&
-                   TRACE_HEAD(0, TRACE_R_EXIT, EXIT_BYTES / 4) == EXIT_HEAD,
+                   TRACE_HEAD(0, TRACE_R_EXIT, EXIT_BYTES / 4) == EXIT_HEAD &&
+                   TRACE_HEAD(0, TRACE_R_CALL, CALL_BYTES / 4) == CALL_HEAD,
                "offsets.h");
 _Static_assert(offsetof(struct trace_entry, function) == ENTRY_FUNCTION &&
                    offsetof(struct trace_entry, mark) == ENTRY_MARK &&
@@ -83,6 +85,11 @@ _Static_assert(offsetof(struct trace_entry, function) == ENTRY_FUNCTION &&
                    offsetof(struct trace_return, function) == EXIT_FUNCTION &&
                    offsetof(struct trace_return, cycles) == EXIT_CYCLES &&
                    sizeof(struct trace_return) == EXIT_BYTES,
+               "offsets.h");
+_Static_assert(TRACE_CALL_OFFSET == TEXT_SITE &&
+                   offsetof(struct trace_call, function) == CALL_FUNCTION &&
+                   offsetof(struct trace_call, caller) == CALL_CALLER &&
+                   sizeof(struct trace_call) == CALL_BYTES,
                "offsets.h");
 _Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
                    offsetof(struct ledger, subsystem) == LEDGER_SUBSYSTEM &&

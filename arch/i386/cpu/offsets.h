@@ -45,6 +45,7 @@
 #define CALLS_BUCKET_MASK (CPU_CALLS + 32)
 #define CALLS_TOO_DEEP (CPU_CALLS + 36)
 #define CALLS_RING (CPU_CALLS + 44)
+#define CALLS_PLACE (CPU_CALLS + 48)
 
 // struct call_frame, struct call_node, struct call_arc
 #define FRAME_MARK 0
@@ -66,7 +67,7 @@
 #define ARC_TO 4
 #define ARC_COUNT 8
 
-// struct trace_place, and the records of trace_enter and trace_leave
+// struct trace_place, and the records of trace_enter, trace_leave, trace_call
 #define ASM_TEXT_SITE 5
 #define PLACE_AT 0
 #define PLACE_LIMIT 4
@@ -81,6 +82,10 @@
 #define EXIT_FUNCTION 4
 #define EXIT_CYCLES 8
 #define EXIT_HEAD (60 * 32 + EXIT_BYTES / 4)
+#define CALL_BYTES 12
+#define CALL_FUNCTION 4
+#define CALL_CALLER 8
+#define CALL_HEAD (61 * 32 + CALL_BYTES / 4)
 
 // struct trapframe
 #define TRAPFRAME_EBP 20

@@ -1,7 +1,7 @@
 // The stubs of call tracing (arch/call_trace.h).
 //
-// A patched function has called trace_arc, trace_path or trace_enter as its first
-// instruction, so the stub's return address is in the function (the address
+// A patched function has called trace_arc, trace_path, trace_enter or trace_call as
+// its first instruction, so the stub's return address is in the function (the address
 // behind its site, by which it is known here) and the function's own return
 // address is above it. All registers are arguments, or results, of somebody:
 // none is changed.
@@ -296,6 +296,74 @@ trace_enter:
     jmp .Lenter_recorded
     .cfi_endproc
     .size trace_enter, . - trace_enter
+
+// --- calls only -------------------------------------------------------------
+
+// On the stack, from esp: a word, flags, ecx, edx, eax, the function, and its
+// return address. The word is where the record would go, until the time is read,
+// and then the record's head, which is popped into its place: that publishes it.
+//
+// The place is read before the time: if an NMI has written a record in between,
+// the exchange fails, so times ascend.
+#define CALLED 20
+#define CALLED_FROM 24
+
+    .balign 16
+    .global trace_call
+    .type trace_call, @function
+trace_call:
+    .cfi_startproc
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSHF_CLI
+    movl %fs:CALLS_PLACE, %ecx
+.Lcall_reserve:
+    PUSH PLACE_AT(%ecx)
+    rdtsc
+    shldl $ASM_TRACE_TIME_SHIFT, %eax, %edx
+    cmpl %edx, PLACE_EPOCH(%ecx)
+    jne .Lcall_make_room
+    shll $(ASM_TRACE_TIME_SHIFT - 3), %eax
+    leal CALL_HEAD(, %eax, 8), %edx
+    POP %eax
+    PUSH %edx
+    leal CALL_BYTES(%eax), %edx
+    cmpl PLACE_LIMIT(%ecx), %edx
+    ja .Lcall_make_room
+    cmpxchgl %edx, PLACE_AT(%ecx)
+    jne .Lcall_again
+    movl CALLED(%esp), %edx
+    movl %edx, CALL_FUNCTION(%eax)
+    movl CALLED_FROM(%esp), %edx
+    movl %edx, CALL_CALLER(%eax)
+    POP (%eax)
+.Lcall_done:
+    POPF
+    POP %ecx
+    POP %edx
+    POP %eax
+    ret
+
+    PUSHED_HERE 5
+.Lcall_again:
+    POP %edx
+    jmp .Lcall_reserve
+
+    PUSHED_HERE 5
+.Lcall_make_room:
+    POP %edx
+    cmpl $call_untraced, %ecx
+    je .Lcall_done
+    movl %ecx, %eax
+    movl $CALL_BYTES, %edx
+    call trace_ring_make_room
+    movl %fs:CALLS_PLACE, %ecx
+    testb %al, %al
+    jnz .Lcall_reserve
+    jmp .Lcall_done
+    .cfi_endproc
+    .size trace_call, . - trace_call
 
 // --- returns ----------------------------------------------------------------
 

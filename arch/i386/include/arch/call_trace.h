@@ -1,13 +1,14 @@
 // Call tracing: what the stubs at the entries of functions, and at their
 // returns, read and write.
 //
-// A patched entry (arch/text.h) calls one of three stubs
+// A patched entry (arch/text.h) calls one of four stubs
 // (arch/i386/text/stubs.S) before the function has done anything. trace_arc
 // counts the pair of caller and function. trace_path also replaces the return
 // address on the stack by trace_exit, and keeps the real one in a *frame* of
 // the thread's call stack; trace_exit closes the frame and returns to it.
 // trace_enter and trace_leave do the same, and instead of counting they write
-// records into a ring (arch/trace_ring.h).
+// records into a ring (arch/trace_ring.h). trace_call only records the call:
+// the function's return is not seen, and no frame is needed.
 //
 // The stubs run with interrupts off, never in an NMI, and use the members of
 // struct call_cpu of their CPU. What they do rarely is in kernel/trace/paths.c
@@ -17,6 +18,8 @@
 #include "lib/branch.h"
 
 struct thread;
+struct trace_place;
+struct trace_ring;
 struct trapframe;
 struct call_stack;
 
@@ -73,6 +76,9 @@ struct call_cpu {
     u32 bucket_mask; // bytes: likewise
     u64 too_deep;
     struct trace_ring *ring; // where trace_enter and trace_leave write
+    // Where trace_call writes: the ring's, or `call_untraced`. NULL before the
+    // first trace.
+    const struct trace_place *place;
     // The rest is kernel/trace's.
     struct call_stack *stack; // of the running thread; NULL: not traced
     struct call_stack *left;  // of the thread that ran before it
@@ -88,8 +94,11 @@ struct call_cpu {
 UPCALL extern struct branch call_tracing;
 
 // The stubs' entry points, and the end of their code. Not functions to call.
-extern const char trace_arc[], trace_path[], trace_enter[];
+extern const char trace_arc[], trace_path[], trace_enter[], trace_call[];
 extern const char trace_exit[], trace_leave[], trace_code_end[];
+// No record fits there: what is called while it is a CPU's `place` is not
+// traced, and not counted as lost.
+UPCALL extern const struct trace_place call_untraced;
 // Pairs of addresses: where the stubs have an account open (stubs.S).
 extern const u32 trace_outside[], trace_outside_end[];
 
