@@ -41,8 +41,8 @@ void waitq_init(struct waitq *q, const char *name);
 // Wake all sleepers, or the first one that is still asleep.
 void waitq_wake_all(struct waitq *q);
 void waitq_wake_one(struct waitq *q);
-// Whether these would wake nobody: a thread that queues itself later sees what the
-// caller changed before.
+// Whether these would wake nobody: a thread that queues itself later sees what
+// the caller changed before.
 bool waitq_empty(struct waitq *q);
 
 // The parts of wait_event; poll() uses them with several queues.
