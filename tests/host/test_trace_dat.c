@@ -8,6 +8,7 @@
 // link: user/libtrace/sensed.c user/libstrobe/sensor_recording.c
 // link: user/libstrobe/sensor_print.c user/libstrobe/messages.c
 // link: user/libstrobe/table.c
+// link: tools/strobe-src/trace_dat_linux.c
 #include "test.h"
 #include "tests/host/trace_made.h"
 
@@ -96,10 +97,13 @@ static void take_options(void)
     take_text("options  ");
     for (uint64_t option; (option = take_number(2));) {
         char *text = take_sized(4);
-        if (option == 2)
+        if (option == 2) {
             dat.statistics = text;
-        else
-            free(text);
+            continue;
+        }
+        assert_int_equal(option, 4);
+        assert_memory_equal(dat.bytes + dat.at - 7, "[mono]", 7);
+        free(text);
     }
     take_text("flyrecord");
 }
@@ -164,9 +168,8 @@ static void take_file(void)
         place[i].at = take_number(8);
         place[i].size = take_number(8);
     }
-    char *clock = take_sized(8);
-    assert_string_equal(clock, "[mono]\n");
-    free(clock);
+    assert_int_equal(take_number(8), 7);
+    take_text("[mono]");
     dat.at = (dat.at + PAGE - 1) / PAGE * PAGE;
     for (uint32_t i = 0; i < dat.cpus; i++) {
         uint64_t last = 0;
@@ -285,6 +288,64 @@ static void events_have_linuxs_fields(void **state UNUSED)
     free_dat();
 }
 
+static void add_signals(void)
+{
+    struct trace_signal_send send = { .task = 7, .thread = 8, .signal = 10 };
+    struct trace_signal_deliver deliver = { .handler = 0x1234, .signal = 10 };
+
+    add_event(START + 1, TRACE_signal_send, &send, sizeof(send));
+    send.thread = 0;
+    add_event(START + 2, TRACE_signal_send, &send, sizeof(send));
+    add_event(START + 3, TRACE_signal_deliver, &deliver, sizeof(deliver));
+}
+
+static void add_tasks(void)
+{
+    struct trace_sched_migrate migrate = { .thread = 7, .from = 3, .to = 1 };
+
+    add_words(START + 11, TRACE_task_fork, 8, 9, 2);
+    add_words(START + 12, TRACE_task_thread, 8, 10, 2);
+    add_words(START + 13, TRACE_task_exec, 7, 0, 1);
+    add_words(START + 14, TRACE_task_exit, 7, 256, 2);
+    add_event(START + 15, TRACE_sched_migrate, &migrate, sizeof(migrate));
+}
+
+static void signals_tasks_and_idle_cpus_are_linuxs(void **state UNUSED)
+{
+    make_head(2);
+    begin_blocks();
+    begin_block(1, START + 0x800);
+    add_time(START, 7);
+    add_signals();
+    add_tasks();
+    add_words(START + 21, TRACE_cpu_halt, (uint32_t)START, 0, 1);
+    add_words(START + 22, TRACE_cpu_resume, (uint32_t)START, 0, 1);
+    write_file(made.bytes, made.used);
+    assert_true(write_dat());
+    assert_int_equal(dat.count, 10);
+    is("signal_generate", 0, "pid", 8);
+    is("signal_generate", 0, "group", 0);
+    is("signal_generate", 1, "pid", 7);
+    is("signal_generate", 1, "group", 1);
+    is("signal_generate", 1, "sig", 10);
+    is("signal_deliver", 0, "sig", 10);
+    is("signal_deliver", 0, "sa_handler", 0x1234);
+    is_comm("sched_process_fork", "parent_comm[16]", "dd");
+    is("sched_process_fork", 0, "parent_pid", 7);
+    is("sched_process_fork", 0, "child_pid", 9);
+    is("sched_process_fork", 1, "child_pid", 10);
+    is("sched_process_exec", 0, "old_pid", 7);
+    is_comm("sched_process_exit", "comm[16]", "dd");
+    is("sched_process_exit", 0, "status", 256);
+    is("sched_migrate_task", 0, "pid", 7);
+    is("sched_migrate_task", 0, "orig_cpu", 3);
+    is("sched_migrate_task", 0, "dest_cpu", 1);
+    is("cpu_idle", 0, "state", 1);
+    is("cpu_idle", 1, "state", UINT32_MAX);
+    is("cpu_idle", 1, "cpu_id", 1);
+    free_dat();
+}
+
 static void losses_are_before_the_next_event(void **state UNUSED)
 {
     make_lossy();
@@ -377,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_have_linuxs_fields),
+        cmocka_unit_test(signals_tasks_and_idle_cpus_are_linuxs),
         cmocka_unit_test(losses_are_before_the_next_event),
         cmocka_unit_test(losses_behind_all_are_counted),
         cmocka_unit_test(many_pages_and_long_gaps),

@@ -12,6 +12,7 @@
 // link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_tracks.c
 // link: tools/strobe-src/trace_ctf.c tools/strobe-src/trace_ctf_sensors.c
 // link: tools/strobe-src/trace_dat.c tools/strobe-src/trace_dat_events.c
+// link: tools/strobe-src/trace_dat_linux.c
 // link: tools/strobe-src/trace_perfetto.c tools/strobe-src/trace_flows.c
 // link: tools/strobe-src/perfetto_packet.c tools/strobe-src/protobuf.c
 #include "test.h"

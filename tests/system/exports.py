@@ -1,17 +1,12 @@
 """Runs tools/strobe, and reads its files with other tools."""
-import base64
 import collections
 import json
-import os
 import re
 import subprocess
 
-from browser import Browser
 from machine import PATIENCE, ROOT
 
 TOOL = f"{ROOT}/tools/strobe"
-SPEEDSCOPE = f"{ROOT}/build/npm/node_modules/speedscope/dist/release/index.html"
-SPEEDSCOPE_VERSION = "speedscope@1.25.0"
 Row = collections.namedtuple("Row", "image symbol self total")
 
 
@@ -81,44 +76,3 @@ def callgrind(path, inclusive, event="Samples"):
             found[row[2]] += int(row[1].replace(",", ""))
     whole = re.search(r"([0-9,]+) \(100.0%\) *PROGRAM TOTALS", done.stdout)
     return found, int(whole[1].replace(",", ""))
-
-
-def speedscope(path, functions, names):
-    """Opens a file in speedscope, in Chromium: {profile: {function: self share in
-    %}}. `names`: the expected profiles, in order."""
-    run(f"{ROOT}/tools/build/npm", SPEEDSCOPE_VERSION)
-    with open(path, "rb") as file:
-        data = base64.b64encode(file.read()).decode()
-    script = f"{path}.js"
-    with open(script, "w") as file:
-        file.write(f"speedscope.loadFileFromBase64('{os.path.basename(path)}',"
-                   f" '{data}')")
-    browser = Browser()
-    try:
-        browser.screen()
-        browser.open(f"{SPEEDSCOPE}#localProfilePath={script}")
-        browser.wait(lambda: "Sandwich" in browser.run(
-            "return document.body.innerText"))
-        browser.press("3")
-        shares = {}
-        for i, name in enumerate(names):
-            if i > 0:
-                browser.press("n")
-            browser.wait(lambda: name in browser.run(
-                "return document.body.innerText"))
-            shares[name] = browser.wait(
-                lambda: sandwich_rows(browser, functions))
-    finally:
-        browser.close()
-    return shares
-
-
-def sandwich_rows(browser, functions):
-    """Rows, or None while some are missing: titles appear before rows."""
-    shares = {}
-    for row in browser.run("return [...document.querySelectorAll('tr')]"
-                           ".map(row => row.innerText)"):
-        row = re.search(r"\t.*\(([0-9.]+)%\)\s+(\S+)$", row, re.S)
-        if row and row[2] in functions:
-            shares[row[2]] = float(row[1])
-    return shares if set(functions) <= shares.keys() else None

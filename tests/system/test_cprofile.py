@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from exports import callgrind, speedscope, strobe
+from exports import callgrind, strobe
 from machine import batch, vm
+from speedscope import speedscope
 from test_flame import Counted
 
 COPY = "dd if=/dev/zero of=/dev/null bs=1 count={} 2>/dev/null"

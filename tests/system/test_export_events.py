@@ -6,9 +6,10 @@ import json
 import pytest
 
 from browser import Browser
-from exports import callgrind, read_measured, speedscope, strobe
+from exports import callgrind, read_measured, strobe
 from machine import vm
 from shares import LOOPS
+from speedscope import speedscope
 from test_flame import Counted, choose, frames, shown
 
 LUA = "for i = 1, 1e5 do local s = tostring(i) end"

@@ -6,10 +6,11 @@ import subprocess
 
 import pytest
 
-from exports import read_measured, speedscope, strobe
+from exports import read_measured, strobe
 from machine import PATIENCE, vm
 from protobuf import fields, numbers
 from shares import LOOPS
+from speedscope import speedscope
 
 # Fields of profile.proto (github.com/google/pprof), by message.
 SAMPLE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION, STRING = range(1, 7)

@@ -10,10 +10,11 @@ import subprocess
 
 import pytest
 
-from exports import TOOL, callgrind, read_measured, run, speedscope, strobe
+from exports import TOOL, callgrind, read_measured, run, strobe
 from machine import PATIENCE, ROOT, vm
 from perf_file import KERNEL, PerfFile
 from shares import LOOPS
+from speedscope import speedscope
 
 TESTER = f"{ROOT}/build/user/tester"
 LUA = "for i = 1, 3e5 do local s = tostring(i) end"

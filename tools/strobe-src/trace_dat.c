@@ -211,7 +211,8 @@ static const char event_text[] = "# compressed entry header\n"
                                  "\ttime_stamp : type == 31\n"
                                  "\tdata max type_len  == 28\n";
 // The one in brackets is the trace's: ns, of a clock that is never set.
-static const char clock_text[] = "[mono]\n";
+// trace-cmd reads up to a NUL, so the text has one.
+static const char clock_text[] = "[mono]";
 
 _Static_assert(sizeof(struct page_head) == 12, "as in page_text");
 
@@ -233,6 +234,12 @@ static void put_begin(FILE *out)
     put_text(out, "header_page", page_text);
     put_text(out, "header_event", event_text);
     dat_put_number(out, 0, 4); // formats of Linux's function tracer
+}
+
+static void put_clock(FILE *out, uint32_t size_bytes)
+{
+    dat_put_number(out, sizeof(clock_text), size_bytes);
+    fwrite(clock_text, 1, sizeof(clock_text), out);
 }
 
 // Lines of a number and a name.
@@ -293,7 +300,7 @@ static void put_head(FILE *out, const void *arg)
     dat_put_number(out, OPTION_CPUSTAT, 2);
     dat_put_made(out, 4, put_statistics, d);
     dat_put_number(out, OPTION_TRACECLOCK, 2);
-    dat_put_number(out, 0, 4); // its text follows the pages' places
+    put_clock(out, 4); // and again behind the pages' places
     dat_put_number(out, OPTION_END, 2);
     fwrite("flyrecord", 1, 10, out);
 }
@@ -306,15 +313,14 @@ static uint64_t bytes_of(const struct dat *d, uint32_t cpu)
 // Where they are, of each CPU, as `bytes` precede all this.
 static void put_places(FILE *out, const struct dat *d, uint64_t bytes)
 {
-    bytes += d->cpus * 16 + 8 + strlen(clock_text);
+    bytes += d->cpus * 16 + 8 + sizeof(clock_text);
     uint64_t padding = -bytes % PAGE_BYTES, at = bytes + padding;
 
     for (uint32_t i = 0; i < d->cpus; at += bytes_of(d, i), i++) {
         dat_put_number(out, at, 8);
         dat_put_number(out, bytes_of(d, i), 8);
     }
-    dat_put_number(out, strlen(clock_text), 8);
-    fputs(clock_text, out);
+    put_clock(out, 8);
     while (padding--)
         fputc(0, out);
 }

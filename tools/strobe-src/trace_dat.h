@@ -1,5 +1,6 @@
 // What the parts of the writer of trace.dat files share: trace_dat.c has the
-// file and its pages, trace_dat_events.c what is in them.
+// file and its pages, trace_dat_events.c what is in them, trace_dat_linux.c
+// which events are those of Linux.
 #pragma once
 
 #include "user/libtrace/file.h"
@@ -7,6 +8,30 @@
 #include <stdio.h>
 
 #define DAT_EVENT_MOST 64u // bytes; a multiple of 4
+#define DAT_COMM_BYTES 16u // TASK_COMM_LEN, with the NUL
+
+// A field of an event of Linux.
+struct dat_field {
+    const char *declaration; // NULL ends a list
+    uint32_t bytes;          // 4: a number; DAT_COMM_BYTES: a thread's name
+    bool is_signed;
+    uint32_t (*value)(const struct trace_event *e); // the number or the thread
+};
+
+struct dat_linux_event {
+    const char *system, *name; // NULL ends the list
+    uint64_t types;            // bit N: a trace's events of type N
+    bool (*is)(const struct trace_event *e); // which of them; NULL: all
+    const struct dat_field *fields;
+    const char *print;
+    bool names_call; // the last value printed: the name of the call `id`
+};
+
+// Those of a system follow each other.
+extern const struct dat_linux_event dat_linux_events[];
+// NULL: Linux has no such event.
+const struct dat_linux_event *dat_linux_event(const struct trace_event *e);
+bool dat_type_is_linux(uint32_t type);
 
 // The event as trace-cmd is to see it. Returns its bytes, a multiple of 4; 0:
 // it is of no known type.
