@@ -165,14 +165,15 @@ def shown_by_kernelshark(trace, window):
                if e.event.startswith("exceptions/") else e
                for e in entries if e.event != "missed_events"]
     assert collections.Counter(e.event for e in entries) == linux_counts(trace.summary)
-    # A switch is of the thread that it leads to, others of the one that runs there.
     events = [e for e in trace.report if e.name != "LOST"]
-    assert collections.Counter((e.event, e.cpu, e.pid) for e in entries) == collections.Counter(
-        (linux_name(e.name), e.cpu,
-         number_of(e.text.split(" -> ")[1]) if e.name == "sched/switch" else e.thread)
-        for e in events)
     begin = entries[0].ns - events[0].ns
-    assert all(abs(shown.ns - begin - e.ns) <= 1 for shown, e in zip(entries, events))
+    for cpu in {e.cpu for e in events}:
+        # A switch is of the thread that it leads to, others of the one that runs there.
+        assert [(e.event, e.pid) for e in entries if e.cpu == cpu] == [
+            (linux_name(e.name), number_of(e.text.split(" -> ")[1])
+             if e.name == "sched/switch" else e.thread) for e in events if e.cpu == cpu]
+    assert all(abs(shown.ns - begin - e.ns) <= 1
+               for shown, e in zip(entries, events, strict=True))
     names = {number_of(thread): thread for thread in trace.summary.rows("Thread")}
     for e in entries:
         # Its task is of the record, which is of the thread that leaves.
@@ -232,6 +233,9 @@ def test_chrome_has_each_event(trace):
                                    if e["name"].startswith("interrupt "))
     assert handlers == {f"interrupt {vector}": n
                         for vector, n in summary.spans("Interrupt").items()}
+    begins = {(e["tid"], round(e["ts"] * 1000)) for e in events_of(trace.chrome, "X", 3)
+              if "number" in e["args"]}
+    assert begins <= {(e.thread, e.ns) for e in trace.report if e.name == "syscall/enter"}
     lost = [e["args"]["lost"] for e in events_of(trace.chrome, "C")]
     assert lost == sorted(lost) and (lost or [0])[-1] == summary.lost
 
