@@ -734,6 +734,8 @@ compile_commands.json: FORCE
 		for file in tools/qemu/*.c tools/oracle/*.c; do \
 			echo tools/build/compile $(B)/plugin.o \
 			gcc $(PLUGIN_FLAGS) -DAPI_VERSION=7 -c $$file; done; \
+		echo tools/build/compile $(B)/plugin.o gcc -std=gnu11 -Wall -Wextra \
+			-isystem /usr/include/kernelshark -c tests/system/kernelshark.c; \
 	} | tools/build/commands $@
 
 format:
