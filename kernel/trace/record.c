@@ -171,9 +171,21 @@ static void begin_page(struct trace_ring *r)
     wake_reader(r);
 }
 
+// It only rises: if an NMI has paid between the two reads, and the upper half
+// is the same, the lower one is the later.
+static u64 paid(const struct trace_ring *r)
+{
+    u32 low, high;
+    do {
+        high = READ_ONCE(r->paid_high);
+        low = READ_ONCE(r->paid_low);
+    } while (unlikely(high != READ_ONCE(r->paid_high)));
+    return (u64)high << 32 | low;
+}
+
 static bool is_throttled(const struct trace_ring *r)
 {
-    return unlikely(r->paid > rdtsc());
+    return unlikely(paid(r) > rdtsc());
 }
 
 // Pays for the records since the last page. Time that was not used for records
@@ -182,9 +194,11 @@ static void pay(struct trace_ring *r)
 {
     u64 now = rdtsc();
     u32 records = READ_ONCE(r->place.count) - r->paid_for;
-    u64 from = r->paid + r->burst < now ? now - r->burst : r->paid;
+    u64 from = MAX(paid(r) + r->burst, now) - r->burst;
+    u64 until = from + (u64)records * r->price;
     r->paid_for += records;
-    r->paid = from + (u64)records * r->price;
+    WRITE_ONCE(r->paid_low, (u32)until);
+    WRITE_ONCE(r->paid_high, (u32)(until >> 32));
 }
 
 static bool lose(struct trace_ring *r, bool throttled)

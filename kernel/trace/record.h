@@ -28,7 +28,7 @@ struct trace_ring {
     u32 throttled;           // of the lost ones
     u32 price, burst;        // TSC cycles: for a record; that may be in advance
     u32 paid_for;            // of place.count
-    u64 paid;                // the TSC up to which time is paid for
+    u32 paid_low, paid_high; // the TSC up to which time is paid for
     bool *wake;              // set, with a deferred interrupt, at a quarter
     u8 *bytes;
     u32 pages; // a power of two
