@@ -181,8 +181,6 @@ static void no_work(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
 }
 
-#define ROUNDS 30u
-
 KERNEL_TEST(calls_storm)
 {
     u32 before = text_checksum(), short_lives = 0;
@@ -191,7 +189,7 @@ KERNEL_TEST(calls_storm)
         expect(!timer_start(t, TIMER_PERIODIC | TIMER_NMI, nmi_period(),
                             no_work, NULL));
     start_load();
-    for (u32 i = 0; i < ROUNDS; i++) {
+    for (u32 i = 0; i < test_rounds(30); i++) {
         u32 count, mode = 1 + test_random() % 2;
         u32 *functions = all_functions(&count);
         struct calls_info info;
