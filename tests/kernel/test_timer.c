@@ -228,7 +228,7 @@ KERNEL_TEST(timer_reaches_all_cpus)
 
 static void vary(struct timer *t)
 {
-    u32 mode = TIMER_PERIODIC | TIMER_RANDOM | TIMER_ALL_CPUS;
+    u32 mode = TIMER_PERIODIC | TIMER_RANDOM | (t->flags & TIMER_ALL_CPUS);
     u64 period = MAX(4 * t->min_period, 250 * NSEC_PER_USEC);
     u64 before = counter_read(&t->shots), shots, periods;
     t->seed = test_random() | 1;

@@ -12,7 +12,7 @@ import time
 from machine import LONG_PATIENCE, ROOT, VM, Result
 
 CONFIG = """
-cpu: count={smp}, model=corei7_sandy_bridge_2600k, ips={ips}, ignore_bad_msrs=0
+cpu: count={smp}, model={model}, ips={ips}, ignore_bad_msrs=0
 memory: guest=256, host=256
 romimage: file=/usr/share/bochs/BIOS-bochs-latest
 vgaromimage: file=/usr/share/vgabios/vgabios.stdvga.bin
@@ -70,7 +70,7 @@ def console(folder):
 
 
 def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
-          hpet=True):
+          hpet=True, model="corei7_sandy_bridge_2600k"):
     """The Result of a shell command, or of `kargs` alone; `ips`: instructions of
     each CPU in a second of virtual time."""
     if os.environ.get("REDRAW"):
@@ -78,7 +78,7 @@ def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
         make_iso(command, kargs, folder)
         with open(f"{folder}/bochsrc", "w") as file:
-            file.write(CONFIG.format(smp=smp, ips=ips, folder=folder,
+            file.write(CONFIG.format(smp=smp, ips=ips, folder=folder, model=model,
                                      pci="" if hpet else WITHOUT_HPET))
         with open(f"{folder}/debugger", "w") as file:
             file.write("c\n")

@@ -1,5 +1,6 @@
 """Timers and clocks on machines that lack a device: the in-kernel tests of all existing
 timers, and system.clock's report of them."""
+import json
 import re
 
 import pytest
@@ -92,6 +93,29 @@ def test_tsc_deadline_in_bochs():
     run = bochs("dmesg; sysinfo system.clock", ips=20000000)
     assert "clock: events by the LAPIC's TSC deadline" in run.output, run
     assert re.search("lapic .*one-shot, tsc-deadline, ", run.output), run
+
+
+X2APIC = """
+dmesg
+stats --audit
+for cpu in 1 2 4 8; do
+    echo ===
+    taskset $cpu profile --json sh -c 'i=0; while [ $i -lt 500 ]; do i=$((i+1)); done'
+done"""
+
+
+def test_x2apic_in_bochs():
+    """Registers are MSRs; devices' interrupts go to the boot CPU, so NMIs for all CPUs
+    are sent by one CPU to the others."""
+    run = bochs(X2APIC, smp=4, ips=20000000, kargs="apic=x2apic",
+                model="corei7_skylake_x")
+    assert run.status == 0 and "irq: LAPIC in x2APIC mode" in run.output, run
+    log, *reports = run.output.split("===")
+    for report in reports:
+        report = json.loads(report[:report.rindex("}") + 1])
+        assert report["source"] == "nmi-ipi", report
+        assert report["taken"] > 10 and not report["missed"], report
+    assert len(reports) == 4 and "unexpected" not in log, run
 
 
 def clock_records(*options, kargs="", smp=2):

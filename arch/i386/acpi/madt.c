@@ -12,13 +12,15 @@ enum {
     MADT_LAPIC_NMI = 4,
     MADT_LAPIC_ADDRESS = 5,
     MADT_X2APIC = 9,
+    MADT_X2APIC_NMI = 10,
 };
 
 #define CPU_ENABLED 1u
 #define CPU_ONLINE_CAPABLE 2u
 #define BUS_ISA 0
 #define ALL_CPUS 0xffu
-#define XAPIC_ID_MAX 0xfeu
+#define ALL_X2APIC_CPUS 0xffffffffu
+#define APIC_ID_MAX 0xfeu // of CPUs that are started: trampoline.S
 
 struct madt {
     struct acpi_header header;
@@ -55,11 +57,17 @@ struct entry {
             u16 reserved;
             u32 apic_id, flags, uid;
         } PACKED x2apic;
+        struct {
+            u16 flags;
+            u32 uid;
+            u8 lint;
+        } PACKED x2apic_nmi;
     };
 } PACKED;
 _Static_assert(sizeof(struct entry) == 16, "the longest, of an x2APIC");
 
-// NMI entries identify CPUs by the firmware's processor UIDs.
+// NMI entries identify CPUs by the firmware's processor UIDs, of which those
+// below 256 are known.
 static u8 apic_id_of_uid[256];
 static bool uid_known[256];
 static bool found;
@@ -69,20 +77,31 @@ static bool usable(u32 flags)
     return flags & (CPU_ENABLED | CPU_ONLINE_CAPABLE);
 }
 
+static void read_cpu(u32 uid, u32 apic_id)
+{
+    if (uid < ARRAY_SIZE(uid_known)) {
+        apic_id_of_uid[uid] = (u8)apic_id;
+        uid_known[uid] = true;
+    }
+    cpu_found(apic_id);
+    found = true;
+}
+
 static void read_entry(const struct entry *e)
 {
     switch (e->type) {
     case MADT_LAPIC:
-        if (!usable(e->lapic.flags) || e->lapic.apic_id > XAPIC_ID_MAX)
-            break;
-        apic_id_of_uid[e->lapic.uid] = e->lapic.apic_id;
-        uid_known[e->lapic.uid] = true;
-        cpu_found(e->lapic.apic_id);
-        found = true;
+        if (usable(e->lapic.flags) && e->lapic.apic_id <= APIC_ID_MAX)
+            read_cpu(e->lapic.uid, e->lapic.apic_id);
         break;
-    case MADT_X2APIC: // ids that fit are reachable in xAPIC mode, too
-        if (usable(e->x2apic.flags) && e->x2apic.apic_id <= XAPIC_ID_MAX)
-            cpu_found(e->x2apic.apic_id);
+    case MADT_X2APIC:
+        if (!usable(e->x2apic.flags))
+            break;
+        if (e->x2apic.apic_id <= APIC_ID_MAX)
+            read_cpu(e->x2apic.uid, e->x2apic.apic_id);
+        else
+            log_printf("cpu: x2APIC id %u is left out: above %u\n",
+                       e->x2apic.apic_id, APIC_ID_MAX);
         break;
     case MADT_IOAPIC:
         ioapic_found(e->ioapic.address, e->ioapic.gsi_base);
@@ -100,13 +119,16 @@ static void read_entry(const struct entry *e)
 
 static void read_nmi(const struct entry *e)
 {
-    if (e->type != MADT_LAPIC_NMI)
+    bool wide = e->type == MADT_X2APIC_NMI;
+    if (e->type != MADT_LAPIC_NMI && !wide)
         return;
-    u32 uid = e->nmi.uid;
-    for (u32 id = 0; uid == ALL_CPUS && id <= XAPIC_ID_MAX; id++)
-        lapic_set_nmi_input(id, e->nmi.lint);
-    if (uid != ALL_CPUS && uid_known[uid])
-        lapic_set_nmi_input(apic_id_of_uid[uid], e->nmi.lint);
+    u32 uid = wide ? e->x2apic_nmi.uid : e->nmi.uid;
+    u32 lint = wide ? e->x2apic_nmi.lint : e->nmi.lint;
+    bool all = uid == (wide ? ALL_X2APIC_CPUS : ALL_CPUS);
+    for (u32 id = 0; all && id <= APIC_ID_MAX; id++)
+        lapic_set_nmi_input(id, lint);
+    if (!all && uid < ARRAY_SIZE(uid_known) && uid_known[uid])
+        lapic_set_nmi_input(apic_id_of_uid[uid], lint);
 }
 
 // Calls fn with a copy of each entry, zero-filled if the entry is short. False:

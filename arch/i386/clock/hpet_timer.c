@@ -322,6 +322,8 @@ static const char *hpet_probe(struct timer *t)
     if (find_source(t))
         return "it has no interrupt line";
     t->vector = c->source.vector;
+    if (!irq_targets_all(&c->source))
+        t->flags &= ~(u32)(TIMER_ALL_CPUS | TIMER_NMI);
     bool arrives =
         timer_interrupts(t, &c->source, TIMER_ONESHOT, timer_ticks(t, TEST_NS));
     return arrives ? NULL : TIMER_SILENT;

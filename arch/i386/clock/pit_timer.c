@@ -70,7 +70,7 @@ static const char *pit_probe(struct timer *t)
         return "it has no interrupt line";
     t->line = source.line.gsi + 1;
     t->vector = source.vector;
-    if (irq_targets_all())
+    if (irq_targets_all(&source))
         t->flags |= TIMER_ALL_CPUS | TIMER_NMI;
     return interrupts(t) ? NULL : TIMER_SILENT;
 }

@@ -47,7 +47,7 @@ static const char *rtc_probe(struct timer *t)
         return "it has no interrupt line";
     t->line = source.line.gsi + 1;
     t->vector = source.vector;
-    if (irq_targets_all())
+    if (irq_targets_all(&source))
         t->flags |= TIMER_ALL_CPUS | TIMER_NMI;
     bool arrives =
         timer_interrupts(t, &source, TIMER_PERIODIC, TICKS(RATE_FIRST));

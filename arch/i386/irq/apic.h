@@ -10,6 +10,7 @@
 #include "arch/irq.h"
 
 extern bool apic_present; // there is a local APIC, and it is used
+extern bool apic_x2apic;  // in x2APIC mode
 
 // The usable CPUs' APIC ids; the boot CPU's is the first one.
 extern u32 acpi_cpu_count;

@@ -105,8 +105,8 @@ int irq_source_line(struct irq_source *s, u32 gsi, irq_handler_t handler,
                     void *arg, const char *name);
 int irq_source_message(struct irq_source *s, irq_handler_t handler, void *arg,
                        const char *name);
-// True if interrupts can go to other targets than the boot CPU.
-bool irq_targets_all(void);
+// True if its interrupts can go to other targets than the boot CPU.
+bool irq_targets_all(const struct irq_source *s);
 // Opens and closes a line. 0, -EINVAL (unsupported target). A message has no
 // line: irq_message_for gives what to program into its sender.
 int irq_source_open(const struct irq_source *s, enum irq_target target);

@@ -138,9 +138,9 @@ void irq_message_for(const struct irq_source *s, enum irq_target target,
     };
 }
 
-bool irq_targets_all(void)
+bool irq_targets_all(const struct irq_source *s)
 {
-    return !i8259_used;
+    return !apic_x2apic && (s->message || !i8259_used);
 }
 
 int irq_source_open(const struct irq_source *s, enum irq_target target)

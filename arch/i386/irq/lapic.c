@@ -1,12 +1,22 @@
-// The local APIC of each CPU (SDM vol. 3, chapter 11), in xAPIC mode.
+// The local APIC of each CPU (SDM vol. 3, chapter 11).
 //
-// Each CPU accesses its own registers, at the same address on all CPUs, so no
-// lock is needed. ICR is two registers: interrupts are off between the writes.
+// Each CPU accesses its own registers: in xAPIC mode in memory, at the same
+// address on all CPUs, in x2APIC mode as MSRs (11.12). So no lock is needed. In
+// xAPIC mode ICR is two registers: interrupts are off between the writes.
+//
+// x2APIC mode is used where the firmware has locked it, and on request:
+// devices' interrupts, whose destinations have 8 bits, then go to the boot CPU
+// only.
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
+#include "kernel/base/cmdline.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/debug/fault.h"
+#include "lib/string.h"
+
+KERNEL_ARG(apic,
+           "apic=x2apic: the local APICs in x2APIC mode, where they have it");
 
 enum { // register offsets, SDM table 11-1
     LAPIC_ID = 0x20,
@@ -17,7 +27,7 @@ enum { // register offsets, SDM table 11-1
     LAPIC_SVR = 0xf0,
     LAPIC_ISR = 0x100, // 8 registers, 0x10 apart
     LAPIC_IRR = 0x200,
-    LAPIC_ICR_LOW = 0x300,
+    LAPIC_ICR_LOW = 0x300, // in x2APIC mode: of 64 bits
     LAPIC_ICR_HIGH = 0x310,
     LAPIC_LVT_TIMER = 0x320,
     LAPIC_LVT_PERF = 0x340, // performance counters
@@ -44,6 +54,7 @@ enum { // register offsets, SDM table 11-1
 #define ICR_SELF (1u << 18)
 #define ICR_ALL_BUT_SELF (3u << 18)
 
+#define MSR_X2APIC(reg) (0x800u + (reg) / 0x10) // SDM table 11-6
 #define MSR_APIC_BASE 0x1bu
 #define APIC_BASE_X2APIC (1u << 10)
 #define APIC_BASE_ENABLE (1u << 11)
@@ -61,18 +72,22 @@ enum { // register offsets, SDM table 11-1
 #define ICR_SPINS 1000000u
 
 bool apic_present;
+bool apic_x2apic;
 
 static volatile u32 *registers;
 static u32 nmi_on_lint0[256 / 32]; // bit by APIC id
 
 static ALWAYS_INLINE u32 lapic_read(u32 reg)
 {
-    return registers[reg / 4];
+    return apic_x2apic ? (u32)read_msr(MSR_X2APIC(reg)) : registers[reg / 4];
 }
 
 static ALWAYS_INLINE void lapic_write(u32 reg, u32 value)
 {
-    registers[reg / 4] = value;
+    if (apic_x2apic)
+        write_msr(MSR_X2APIC(reg), value);
+    else
+        registers[reg / 4] = value;
 }
 
 int lapic_map(paddr_t base)
@@ -101,22 +116,40 @@ static bool locked_in_x2apic_mode(void)
            read_msr(MSR_XAPIC_DISABLE_STATUS) & LEGACY_XAPIC_DISABLED;
 }
 
-// Firmware may have disabled the APIC, or set x2APIC mode, which has no
-// memory-mapped registers. x2APIC mode is left by way of the disabled state
-// only.
-static void enable_xapic_mode(void)
+// On the boot CPU, for all.
+static void choose_mode(void)
 {
     u64 base = read_msr(MSR_APIC_BASE);
-    if (base & APIC_BASE_X2APIC) {
-        if (locked_in_x2apic_mode())
-            panic("lapic: the firmware has locked it in x2APIC mode, which "
-                  "Strobe cannot use; switch off SGX, TDX or x2APIC in its "
-                  "setup");
+    const char *why = NULL;
+    if (arg_apic.present && strcmp(arg_apic.value, "x2apic") != 0) {
+        log_printf("irq: apic=%s: only x2apic is known\n", arg_apic.value);
+        arg_apic.present = false;
+    }
+    if (base & APIC_BASE_X2APIC && locked_in_x2apic_mode())
+        why = "the firmware has locked it";
+    else if (arg_apic.present && cpu_features.x2apic)
+        why = "apic=x2apic";
+    apic_x2apic = why;
+    if (why)
+        log_printf("irq: LAPIC in x2APIC mode: %s\n", why);
+    else if (arg_apic.present)
+        log_printf("irq: apic=x2apic: the CPU has no x2APIC mode\n");
+}
+
+// Firmware may have disabled the APIC, or set the other mode. x2APIC mode is
+// left by way of the disabled state only, and entered from xAPIC mode (SDM
+// vol. 3, figure 11-26).
+static void enter_mode(void)
+{
+    u64 base = read_msr(MSR_APIC_BASE);
+    if (base & APIC_BASE_X2APIC && !apic_x2apic) {
         base &= ~(u64)(APIC_BASE_X2APIC | APIC_BASE_ENABLE);
         write_msr(MSR_APIC_BASE, base);
     }
     if (!(base & APIC_BASE_ENABLE))
         write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE);
+    if (apic_x2apic && !(base & APIC_BASE_X2APIC))
+        write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE | APIC_BASE_X2APIC);
 }
 
 // Interrupts that firmware left in service would block lower priorities for
@@ -135,11 +168,16 @@ static void drop_in_service(void)
 
 void lapic_init_cpu(void)
 {
-    enable_xapic_mode();
+    if (this_cpu()->id == 0)
+        choose_mode();
+    enter_mode();
     u32 id = lapic_id();
-    u32 lint = nmi_on_lint0[id / 32] & 1u << (id % 32) ? 0 : 1;
-    lapic_write(LAPIC_DFR, ~0u); // flat; 8 bits, shared if there are more CPUs
-    lapic_write(LAPIC_LDR, 1u << (24 + (this_cpu()->id & 7)));
+    u32 lint = nmi_on_lint0[id / 32 % 8] & 1u << (id % 32) ? 0 : 1;
+    if (!apic_x2apic) {
+        // Flat; 8 bits, shared if there are more CPUs.
+        lapic_write(LAPIC_DFR, ~0u);
+        lapic_write(LAPIC_LDR, 1u << (24 + (this_cpu()->id & 7)));
+    }
     lapic_write(LAPIC_TPR, 0);
     lapic_write(LAPIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
     lapic_write(LAPIC_LVT_TIMER, LVT_MASKED);
@@ -162,7 +200,8 @@ NOTRACE void lapic_counter_nmi(bool on)
 
 u32 lapic_id(void)
 {
-    return lapic_read(LAPIC_ID) >> 24;
+    u32 id = lapic_read(LAPIC_ID);
+    return apic_x2apic ? id : id >> 24;
 }
 
 void lapic_eoi(void)
@@ -189,8 +228,19 @@ static void wait_until_sent(void)
         cpu_relax();
 }
 
+// One write, which stores before it do not wait for (SDM vol. 3, 11.12.3).
+static NOTRACE void send_x2apic(u32 apic_id, u32 command)
+{
+    __asm__ volatile("mfence; lfence" ::: "memory");
+    write_msr(MSR_X2APIC(LAPIC_ICR_LOW), (u64)apic_id << 32 | command);
+}
+
 static NOTRACE void send(u32 apic_id, u32 command)
 {
+    if (apic_x2apic) {
+        send_x2apic(apic_id, command);
+        return;
+    }
     u32 flags = irq_save();
     wait_until_sent();
     lapic_write(LAPIC_ICR_HIGH, apic_id << 24);
@@ -235,6 +285,10 @@ NOTRACE void lapic_send_nmi(u32 apic_id)
 {
     if (fault_due(FAULT_NMI))
         return;
+    if (apic_x2apic) {
+        send_x2apic(apic_id, ICR_ASSERT | ICR_NMI);
+        return;
+    }
     u32 flags = irq_save();
     wait_until_sent();
     u32 destination = lapic_read(LAPIC_ICR_HIGH);
@@ -249,11 +303,16 @@ NOTRACE void lapic_send_nmi(u32 apic_id)
 NOTRACE void lapic_send_self(u32 vector)
 {
     assert(vector >= 16);
+    u32 command = ICR_SELF | ICR_ASSERT | ICR_FIXED | vector;
     if (fault_due(FAULT_IPI))
         return;
+    if (apic_x2apic) {
+        send_x2apic(0, command);
+        return;
+    }
     u32 flags = irq_save();
     wait_until_sent();
-    lapic_write(LAPIC_ICR_LOW, ICR_SELF | ICR_ASSERT | ICR_FIXED | vector);
+    lapic_write(LAPIC_ICR_LOW, command);
     wait_until_sent();
     irq_restore(flags);
 }
