@@ -7,7 +7,7 @@
 #define GHZ 1000000000ull
 
 static u32 chosen;
-static struct vote v[VOTES_MAX];
+static struct vote v[VOTERS_MAX];
 
 static enum verdict vote(u64 a, u64 b, u64 c, u64 rtc)
 {
@@ -73,6 +73,27 @@ static void uncertain_clocks(void **state UNUSED)
     assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_AGREED);
 }
 
+// Alder Lake; Skylake, which does not name its crystal; nothing, or nonsense.
+static void cpuid_has_a_vote(void **state UNUSED)
+{
+    struct vote by = vote_of_cpuid(2, 188, 38400000, 3600);
+    assert_true(by.tsc_hz == 3609600000ull && by.error_ppm == 100);
+    by = vote_of_cpuid(2, 284, 0, 3400);
+    assert_true(by.tsc_hz == 3400000000ull && by.error_ppm == 10000);
+    assert_int_equal(vote_of_cpuid(0, 188, 38400000, 0).tsc_hz, 0);
+    assert_int_equal(vote_of_cpuid(2, 0, 38400000, 3600).tsc_hz, 0);
+    assert_int_equal(vote_of_cpuid(2, 188, 0, 0).tsc_hz, 0);
+    assert_int_equal(vote_of_cpuid(1, ~0u, ~0u, ~0u).tsc_hz, 0);
+    v[0] = (struct vote){ 3401000000ull, 20, false };
+    v[1] = vote_of_cpuid(2, 284, 0, 3400);
+    assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_AGREED);
+    assert_int_equal(chosen, 0);
+    v[0].tsc_hz = 1700500000;
+    assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_OPEN);
+    assert_int_equal(calibration_vote(v, 2, 1710000000, &chosen), VOTE_AGREED);
+    assert_true(chosen == 0 && v[1].outvoted);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -81,6 +102,7 @@ int main(void)
         cmocka_unit_test(the_rtc_decides),
         cmocka_unit_test(one_must_be_plausible),
         cmocka_unit_test(uncertain_clocks),
+        cmocka_unit_test(cpuid_has_a_vote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

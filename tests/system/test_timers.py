@@ -116,6 +116,9 @@ def test_x2apic_in_bochs():
         assert report["source"] == "nmi-ipi", report
         assert report["taken"] > 10 and not report["missed"], report
     assert len(reports) == 4 and "unexpected" not in log, run
+    # CPUID's leaves 15H and 16H are those of a CPU with a real TSC.
+    assert re.search(r"rate by CPUID, \d+ Hz, contradicts other clocks", log), run
+    assert "time by the tsc, 20.00" in log, run
 
 
 def clock_records(*options, kargs="", smp=2):

@@ -10,13 +10,15 @@
 //
 // No counter is believed alone. The other counters are read at both ends of the
 // same window, and each that works gives a rate of the TSC
-// (calibration_vote.h). A counter that the others contradict is not used. If no
-// two agree, or if the only one says what cannot be, the TSC is also measured
-// by a second of the RTC, which takes up to two.
+// (calibration_vote.h). So does CPUID, on some processors. A counter that the
+// others contradict is not used. If no two agree, or if the only one says what
+// cannot be, the TSC is also measured by a second of the RTC, which takes up to
+// two. If no counter is left, CPUID's rate is used.
 #include "arch/cpu.h"
 #include "arch/i386/clock/calibration_vote.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/clock/rtc_format.h"
+#include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
 #include "kernel/time/timecounter.h"
@@ -38,13 +40,13 @@ struct moment {
 
 struct window {
     struct moment reference[2], lapic[2]; // start, end
-    struct moment others[VOTES_MAX][2];
+    struct moment others[VOTERS_MAX][2];
 };
 
 static struct calibration result;
-static struct timecounter *voters[VOTES_MAX]; // the reference is the first
-static struct vote votes[VOTES_MAX];
+static struct timecounter *voters[VOTERS_MAX]; // the reference is the first
 static u32 voter_count;
+static struct vote votes[VOTERS_MAX + 1]; // the voters', then CPUID's
 
 static bool find_moment(const struct timecounter *r, struct moment *best)
 {
@@ -155,6 +157,18 @@ static void count_vote(const struct timecounter *tc, u32 us,
     v->error_ppm = (u32)MIN(ppm, 1000000ull);
 }
 
+// SDM vol. 2, CPUID, leaves 15H and 16H.
+static struct vote cpuid_says(void)
+{
+    u32 last = cpuid(0, 0).eax;
+    struct cpuid ratio = { 0 }, speed = { 0 };
+    if (last >= 0x15)
+        ratio = cpuid(0x15, 0);
+    if (last >= 0x16)
+        speed = cpuid(0x16, 0);
+    return vote_of_cpuid(ratio.eax, ratio.ebx, ratio.ecx, speed.eax & 0xffff);
+}
+
 static void count_votes(const struct window *w)
 {
     struct calibration c = { 0 };
@@ -162,6 +176,7 @@ static void count_votes(const struct window *w)
     votes[0] = (struct vote){ c.tsc_hz, c.error_ppm, false };
     for (u32 i = 1; i < voter_count; i++)
         count_vote(voters[i], window_us(voters[0], w), w->others[i], &votes[i]);
+    votes[voter_count] = cpuid_says();
     if (c.error_ppm < result.error_ppm)
         result = c;
 }
@@ -183,7 +198,7 @@ static bool measure_windows(enum verdict *verdict, u32 *chosen)
         if (!measure(voters[0], &w))
             return false;
         count_votes(&w);
-        *verdict = calibration_vote(votes, voter_count, 0, chosen);
+        *verdict = calibration_vote(votes, voter_count + 1, 0, chosen);
         if (result.error_ppm <= ERROR_GOAL_PPM && *verdict != VOTE_OPEN &&
             !any_outvoted())
             break;
@@ -237,12 +252,23 @@ static void believe_rtc(u64 hz)
         votes[i].outvoted = true;
 }
 
+// CPUID is no counter: the first that it agrees with; voter_count: none.
+static u32 first_believed(void)
+{
+    u32 i = 0;
+    while (i < voter_count && (votes[i].outvoted || !votes[i].tsc_hz))
+        i++;
+    return i;
+}
+
 // False: another reference is better.
 static bool judge(enum verdict verdict, u32 chosen)
 {
     u64 second = verdict == VOTE_OPEN ? measure_second() : 0;
     if (second)
-        verdict = calibration_vote(votes, voter_count, second, &chosen);
+        verdict = calibration_vote(votes, voter_count + 1, second, &chosen);
+    if (verdict != VOTE_OPEN && chosen == voter_count)
+        chosen = first_believed();
     if (verdict == VOTE_OPEN && second)
         believe_rtc(second);
     else if (verdict == VOTE_OPEN)
@@ -254,6 +280,10 @@ static bool judge(enum verdict verdict, u32 chosen)
         if (votes[i].outvoted)
             timecounter_demote(voters[i], "its rate contradicts other clocks");
     }
+    if (votes[voter_count].outvoted)
+        log_printf("clock: the TSC's rate by CPUID, %llu Hz, contradicts other "
+                   "clocks\n",
+                   votes[voter_count].tsc_hz);
     return !votes[0].outvoted || result.by_rtc;
 }
 
@@ -273,7 +303,7 @@ static struct timecounter *next_reference(u32 rank)
 static void find_voters(struct timecounter *first)
 {
     voter_count = 0;
-    for (struct timecounter *tc = first; tc && voter_count < VOTES_MAX;
+    for (struct timecounter *tc = first; tc && voter_count < VOTERS_MAX;
          tc = next_reference(tc->rank))
         voters[voter_count++] = tc;
 }
@@ -291,6 +321,26 @@ static bool calibrate_by(struct timecounter *r)
     return measured && judge(verdict, chosen);
 }
 
+// Without a counter, CPUID's rate; the LAPIC timer is measured by the TSC.
+static void believe_cpuid(void)
+{
+    struct vote v = cpuid_says();
+    struct moment lapic[2] = { 0 };
+    if (!v.tsc_hz)
+        return;
+    result.tsc_hz = v.tsc_hz;
+    result.error_ppm = v.error_ppm;
+    result.by_cpuid = true;
+    if (!apic_present)
+        return;
+    read_shortest(read_lapic, EDGES, &lapic[0]);
+    while (rdtsc() - lapic[0].tsc < v.tsc_hz / 1000000 * WINDOW_MAX_US)
+        cpu_relax();
+    read_shortest(read_lapic, EDGES, &lapic[1]);
+    result.lapic_hz = (u32)((lapic[0].value - lapic[1].value) * v.tsc_hz /
+                            (lapic[1].tsc - lapic[0].tsc));
+}
+
 const struct calibration *clock_calibrate(void)
 {
     if (apic_present) {
@@ -301,6 +351,8 @@ const struct calibration *clock_calibrate(void)
     while (r && !calibrate_by(r))
         r = next_reference(r->rank);
     result.reference = result.by_rtc ? NULL : r;
+    if (!r)
+        believe_cpuid();
     if (apic_present)
         lapic_timer_start(0);
     return &result;

@@ -14,7 +14,9 @@ struct calibration {
     u64 tsc_hz;
     u32 lapic_hz;
     u32 error_ppm; // upper bound of tsc_hz's error
-    bool by_rtc;   // there is no reference: it was measured by the RTC's second
+    // There is no reference: it was measured by the RTC's second, or is what
+    // CPUID says.
+    bool by_rtc, by_cpuid;
 };
 const struct calibration *clock_calibrate(void);
 u32 clock_lapic_hz(void);

@@ -54,14 +54,17 @@ static const char *tsc_probe(struct timecounter *tc)
     const char *kind = cpu_features.invariant_tsc ? "invariant" : "watched";
     const struct calibration *c = clock_calibrate();
     bool measured = c->reference || c->by_rtc;
-    if (measured)
+    if (c->by_cpuid)
+        format(note, sizeof(note), "%s; CPUID says its rate, +-%u ppm", kind,
+               c->error_ppm);
+    else if (measured)
         format(note, sizeof(note), "%s; measured by the %s, +-%u ppm", kind,
                c->by_rtc ? "rtc" : c->reference->name, c->error_ppm);
     else
         format(note, sizeof(note), "%s; no reference clock to measure it",
                kind);
     tc->note = note;
-    tc->hz = measured ? c->tsc_hz : HZ_ASSUMED;
+    tc->hz = measured || c->by_cpuid ? c->tsc_hz : HZ_ASSUMED;
     clock_set_tsc_hz(tc->hz);
     return NULL;
 }

@@ -221,7 +221,7 @@ bool lapic_requested(u32 vector)
     return lapic_read(LAPIC_IRR + vector / 32 * 0x10) & 1u << (vector % 32);
 }
 
-static void wait_until_sent(void)
+static NOTRACE void wait_until_sent(void)
 {
     u32 spins = 0;
     while (lapic_read(LAPIC_ICR_LOW) & ICR_PENDING && ++spins < ICR_SPINS)
