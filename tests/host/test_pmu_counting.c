@@ -1,9 +1,12 @@
 // More events than counters, on models: scaled counts are near the true ones,
 // and the enabled and running times are exact.
 //
-// link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
-// link: arch/i386/pmu/overflow.c arch/i386/pmu/multiplex.c
-// link: tests/host/pmu_model.c
+// link: arch/i386/pmu/detect.c arch/i386/pmu/describe.c
+// link: arch/i386/pmu/models.c arch/i386/pmu/events.c
+// link: arch/i386/pmu/counter.c arch/i386/pmu/overflow.c
+// link: arch/i386/pmu/multiplex.c
+// link: tests/host/pmu_model.c tests/host/pmu_model_registers.c
+// link: tests/host/pmu_model_types.c
 #include "test.h"
 
 #include "kernel/profile/counted_cpu.h"
