@@ -219,6 +219,9 @@ void model_run(u64 steps)
             overflowed |=
                 (u32)advance(&model.fixed[i], divisor[MODEL_GENERAL + i], now)
                 << (MODEL_GENERAL + i);
+        // Every stretch of time has a transaction.
+        if (model.type.transactions && !model.force_abort)
+            model.general[3] = 0x123456;
         model.time += now;
         steps -= now;
         for (u32 n = 0; n < MODEL_GENERAL + MODEL_FIXED; n++) {

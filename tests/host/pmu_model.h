@@ -37,7 +37,8 @@ struct model_type {
     // CPUID.0AH of a hybrid processor: what all its cores have. 0: as above.
     u32 common_general, common_fixed;
     bool leaf_23h;
-    bool old_numbers; // version 6 without the registers from 1900H on
+    bool transactions; // their use changes counter 3
+    bool old_numbers;  // version 6 without the registers from 1900H on
     const struct model_event *events; // ends with an empty one
 };
 
@@ -48,7 +49,7 @@ struct model {
     enum model_lie lie;
     u64 select[MODEL_GENERAL], general[MODEL_GENERAL];
     u64 fixed[MODEL_FIXED], fixed_control;
-    u64 global_control, status, debugctl;
+    u64 global_control, status, debugctl, force_abort;
     bool lvt_masked;
     u64 time; // steps
     u32 eip;  // where an NMI interrupts; set by the tests

@@ -184,6 +184,8 @@ static enum access intel(u32 msr, bool write, u64 *v)
         return in_use(write, v);
     if (msr == 0x1d9)
         return reg(&model.debugctl, 0x7fc3, write, v);
+    if (msr == 0x10f && t->transactions)
+        return reg(&model.force_abort, 1, write, v);
     return FAULT;
 }
 

@@ -87,7 +87,7 @@ const struct model_type model_v5 =
 const struct model_type model_big =
     INTEL(.name = "Golden Cove", .version = 5, .model = 151, .general = 8,
           .fixed = 4, .width = 48, .full_write = true, .core_type = 0x40,
-          .events = golden_cove_events);
+          .common_general = 6, .common_fixed = 3, .events = golden_cove_events);
 const struct model_type model_small =
     INTEL(.name = "Gracemont", .version = 5, .model = 151, .general = 6,
           .fixed = 3, .width = 48, .full_write = true, .core_type = 0x20,
@@ -161,7 +161,9 @@ static void intel_leaf(u32 leaf, u32 subleaf, u32 r[4])
     switch (leaf) {
     case 7:
         r[0] = subleaf ? (u32)t->leaf_23h << 8 : 1;
-        r[3] = subleaf == 0 && t->core_type ? 1u << 15 : 0;
+        r[3] = subleaf == 0
+                   ? (u32)(t->core_type != 0) << 15 | (u32)t->transactions << 13
+                   : 0;
         break;
     case 0xa:
         perfmon_leaf(r);

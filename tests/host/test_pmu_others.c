@@ -11,6 +11,26 @@
 #define SELECT_NMI 0x5300c0ull // instructions, both modes, interrupt, enable
 #define NO_INTERRUPT "in use by the firmware"
 
+static void still_samples(const struct model_type *type)
+{
+    const char *reason = pmu_detect(&cpu, &model_io);
+
+    if (reason || cpu.pmu.no_interrupts)
+        fail_msg("%s: %s", type->name, reason ? reason : cpu.pmu.no_interrupts);
+    assert_int_equal(model.status, 0);
+    model.handler = on_nmi;
+    model.eip = 0x1000;
+    model.user = true;
+    memset(samples, 0, sizeof(samples));
+    unknown = 0;
+    u32 n = sample("instructions:u", 1000);
+    model_run(100000);
+    assert_in_range(samples[n], 99, 100);
+    pmu_stop(&cpu, n);
+    assert_int_equal(unknown, 0);
+    assert_int_equal(model.faults, 0);
+}
+
 // --- counters in use --------------------------------------------------------
 
 // IA32_PERF_GLOBAL_INUSE: programmed, but stopped at the moment.
@@ -30,9 +50,13 @@ static void programmed_by_others(void **state UNUSED)
     // Sampling goes on beside them, and leaves them as they are.
     model.handler = on_nmi;
     model.eip = 0x1000;
+    const u64 theirs = 1ull << 34 | 1 << 2; // overflows not served yet
     u32 a = sample("instructions", 1000), b = sample("cycles", 1000);
     assert_true(a >= PMU_FIXED && b >= PMU_FIXED);
+    assert_true(model_write(0x391, theirs));
     model_run(100000);
+    assert_true(samples[a] > 20 && samples[b] > 20);
+    assert_int_equal(model.status & theirs, theirs);
     pmu_stop(&cpu, a);
     pmu_stop(&cpu, b);
     assert_int_equal(model.fixed_control, 0x300);
@@ -94,6 +118,23 @@ static void interrupt_of_others(void **state UNUSED)
     assert_int_equal(cpu.pmu.taken, 0);
 }
 
+// Counter 3 of Skylake is the microcode's, while transactions may succeed.
+static void transactions(void **state UNUSED)
+{
+    struct model_type type = model_v4;
+
+    type.transactions = true;
+    model_init(&type);
+    still_samples(&type);
+    assert_int_equal(cpu.pmu.counters, 7 | 7 << PMU_FIXED);
+    assert_int_equal(cpu.pmu.taken, 8);
+    assert_int_equal(model.select[3], 0);
+    model_init(&type);
+    model.force_abort = 1;
+    still_samples(&type);
+    assert_int_equal(cpu.pmu.counters, 15 | 7 << PMU_FIXED);
+}
+
 // Adaptive PEBS of another agent's fixed counter stays on, through our starts
 // and stops; that of ours is not switched on.
 static void adaptive_pebs_is_left_alone(void **state UNUSED)
@@ -111,26 +152,6 @@ static void adaptive_pebs_is_left_alone(void **state UNUSED)
 }
 
 // --- what others have left --------------------------------------------------
-
-static void still_samples(const struct model_type *type)
-{
-    const char *reason = pmu_detect(&cpu, &model_io);
-
-    if (reason || cpu.pmu.no_interrupts)
-        fail_msg("%s: %s", type->name, reason ? reason : cpu.pmu.no_interrupts);
-    assert_int_equal(model.status, 0);
-    model.handler = on_nmi;
-    model.eip = 0x1000;
-    model.user = true;
-    memset(samples, 0, sizeof(samples));
-    unknown = 0;
-    u32 n = sample("instructions:u", 1000);
-    model_run(100000);
-    assert_in_range(samples[n], 99, 100);
-    pmu_stop(&cpu, n);
-    assert_int_equal(unknown, 0);
-    assert_int_equal(model.faults, 0);
-}
 
 // The status was frozen, with overflows of counters that we shall use: before a
 // reset that kept the registers (INIT), or set by a hypervisor.
@@ -353,6 +374,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programmed_by_others),
         cmocka_unit_test(interrupt_of_others),
+        cmocka_unit_test(transactions),
         cmocka_unit_test(adaptive_pebs_is_left_alone),
         cmocka_unit_test(left_frozen),
         cmocka_unit_test(freezing_was_on),

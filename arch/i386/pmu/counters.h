@@ -82,7 +82,7 @@ struct pmu {
     enum pmu_model model;
     enum pmu_core core;
     u32 counters; // mask of those seen to count and available to us
-    u32 taken;    // mask of those that the firmware or another agent uses
+    u32 taken; // mask of those that firmware, microcode or another agent uses
     // NULL, or why the counters can count but not interrupt.
     const char *no_interrupts;
     struct pmu_counter counter[PMU_COUNTERS];
@@ -102,7 +102,7 @@ const char *pmu_interface_name(const struct pmu *p);
 
 // --- models (models.c) ------------------------------------------------------
 
-// Sets p->model and p->core. `max_leaf`: CPUID's.
+// Sets p->model and p->core, by p->family. `max_leaf`: CPUID's.
 void pmu_identify(struct pmu *p, u32 max_leaf, u32 model);
 const char *pmu_model_name(const struct pmu *p);
 // The event select of an event that has no common code, without modes; 0: this

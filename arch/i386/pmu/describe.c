@@ -14,7 +14,9 @@ enum { EAX, EBX, ECX, EDX };
 #define LEAF_EXTENDED_FEATURES 0x80000001u
 #define LEAF_PERFMON_V2 0x80000022u
 
-#define FEATURE_PERFMON_EXT (1u << 8)   // CPUID.07H.1:EAX
+#define FEATURE_PERFMON_EXT (1u << 8)       // CPUID.07H.1:EAX
+#define FEATURE_RTM_ALWAYS_ABORT (1u << 11) // CPUID.07H.0:EDX
+#define FEATURE_RTM_FORCE_ABORT (1u << 13)
 #define FEATURE_PERFCTR_CORE (1u << 23) // CPUID.80000001H:ECX
 #define FEATURE_PERFMON_V2 (1u << 0)    // CPUID.80000022H:EAX
 #define FEATURE_FREEZE (1u << 2)
@@ -82,6 +84,24 @@ static void extended_leaf(struct pmu *p, u32 max_leaf, u32 *general, u32 *fixed)
     }
 }
 
+// Microcode of some Skylakes changes counter 3 in transactions, unless these
+// are made to abort (Intel, "Performance Monitoring Impact of Intel TSX Memory
+// Ordering Issue", 604224). Programs may use transactions.
+static u32 lost_to_transactions(struct pmu *p, u32 max_leaf)
+{
+    u32 r[4];
+    u64 control;
+    if (max_leaf < LEAF_FEATURES)
+        return 0;
+    cpuid(p, LEAF_FEATURES, 0, r);
+    if (!(r[EDX] & FEATURE_RTM_FORCE_ABORT) ||
+        r[EDX] & FEATURE_RTM_ALWAYS_ABORT ||
+        !p->io->read(MSR_TSX_FORCE_ABORT, &control) ||
+        control & RTM_FORCE_ABORT)
+        return 0;
+    return 1u << 3;
+}
+
 static void add_general(struct pmu *p, u32 mask, u8 width)
 {
     // The new numbers, if these registers exist (an emulator's or hypervisor's
@@ -128,6 +148,20 @@ static void add_fixed(struct pmu *p, u32 mask, u8 width)
     }
 }
 
+// SDM 18.2.5 (version 5): a bit mask in ECX, which may have gaps.
+static u32 fixed_counters(const struct pmu *p, const u32 leaf[4], u32 extended)
+{
+    if (extended)
+        return extended;
+    return ((1u << (leaf[EDX] & 0x1f)) - 1) | (p->version >= 5 ? leaf[ECX] : 0);
+}
+
+// Without leaf 23H, on Alder to Meteor Lake, leaf 0AH has no more on a
+// performance core than an efficiency core has (Intel's perfmon list of Golden
+// Cove: counters 0 to 7, fixed counters 0 to 3). The rest is tried.
+#define GOLDEN_COVE_GENERAL 0xffu
+#define GOLDEN_COVE_FIXED 0xfu
+
 // SDM 18.2.1 to 18.2.5; CPUID leaf 0AH.
 static void describe_architectural(struct pmu *p, u32 max_leaf,
                                    const u32 leaf[4])
@@ -140,15 +174,18 @@ static void describe_architectural(struct pmu *p, u32 max_leaf,
     u32 ext_general, ext_fixed;
     extended_leaf(p, max_leaf, &ext_general, &ext_fixed);
     u32 count = MIN(leaf[EAX] >> 8 & 0xff, PMU_FIXED);
-    add_general(p, ext_general ? ext_general : (1u << count) - 1,
-                leaf[EAX] >> 16 & 0xff);
+    u32 general = ext_general ? ext_general : (1u << count) - 1;
+    u32 fixed = fixed_counters(p, leaf, ext_fixed);
+    if (!ext_general && p->model == PMU_GOLDEN_COVE &&
+        p->core == PMU_CORE_PERFORMANCE) {
+        general |= GOLDEN_COVE_GENERAL;
+        fixed |= GOLDEN_COVE_FIXED;
+    }
+    p->taken = general & lost_to_transactions(p, max_leaf);
+    add_general(p, general & ~p->taken, leaf[EAX] >> 16 & 0xff);
     if (p->version < 2)
         return;
-    // SDM 18.2.5 (version 5): a bit mask in ECX, which may have gaps.
-    u32 fixed = (1u << (leaf[EDX] & 0x1f)) - 1;
-    if (p->version >= 5)
-        fixed |= leaf[ECX];
-    add_fixed(p, ext_fixed ? ext_fixed : fixed, leaf[EDX] >> 5 & 0xff);
+    add_fixed(p, fixed, leaf[EDX] >> 5 & 0xff);
     p->global_control = MSR_GLOBAL_CTRL;
     p->global_status = MSR_GLOBAL_STATUS;
     p->global_reset = MSR_GLOBAL_OVF_CTRL;
@@ -233,14 +270,13 @@ const char *pmu_describe(struct pmu *p)
     model = (r[EAX] >> 4 & 0xf) | (r[EAX] >> 12 & 0xf0);
     if (p->family == 0xf)
         p->family += r[EAX] >> 20 & 0xff;
+    pmu_identify(p, max_leaf, model);
     if (!strcmp(vendor, "GenuineIntel"))
         why_not = describe_intel(p, max_leaf, model);
     else if (!strcmp(vendor, "AuthenticAMD") || !strcmp(vendor, "HygonGenuine"))
         why_not = describe_amd(p);
     if (!why_not && !p->counters)
         return "CPUID reports inconsistent performance counters";
-    if (!why_not)
-        pmu_identify(p, max_leaf, model);
     return why_not;
 }
 

@@ -94,8 +94,7 @@ void pmu_identify(struct pmu *p, u32 max_leaf, u32 model)
 {
     // Without efficiency cores (switched off in the BIOS, or none) the
     // processor need not call itself hybrid: its cores are performance cores.
-    p->core =
-        p->kind == PMU_INTEL_ARCH ? core_kind(p, max_leaf) : PMU_CORE_ONLY;
+    p->core = p->family == 6 ? core_kind(p, max_leaf) : PMU_CORE_ONLY;
     enum pmu_core wanted =
         p->core == PMU_CORE_ONLY ? PMU_CORE_PERFORMANCE : p->core;
     p->model = PMU_MODEL_UNKNOWN;

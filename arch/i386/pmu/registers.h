@@ -53,6 +53,9 @@
 #define STATUS_OVF_BUF (1ull << 62)
 #define STATUS_COND_CHGD (1ull << 63)
 
+#define MSR_TSX_FORCE_ABORT 0x10fu
+#define RTM_FORCE_ABORT (1u << 0)
+
 // SDM 17.4.1, IA32_DEBUGCTL; APM: DebugCtl.
 #define MSR_DEBUGCTL 0x1d9u
 #define DEBUGCTL_FREEZE_PERFMON (1u << 12)
