@@ -232,7 +232,7 @@ enum sysinfo_state {
     F(r, U32, general, COUNT, "counters for any event")        \
     F(r, U32, fixed, COUNT, "counters for one event each")     \
     F(r, U32, width, COUNT, "bits of a counter")               \
-    F(r, U32, taken, COUNT, "counters that the firmware uses") \
+    F(r, U32, taken, COUNT, "counters that others use")        \
     F(r, U32, events, COUNT, "names of events that it counts") \
     F(r, TEXT64, why, NAME, "there are none, or none that interrupt")
 

@@ -135,7 +135,9 @@ static void add_fixed(struct pmu *p, u32 mask, u8 width)
     u64 value;
     bool new = p->version >= 6 && p->io->read(MSR_PMC_FX0_CTR, &value);
     for (u32 i = 0; i < PMU_COUNTERS - PMU_FIXED; i++) {
-        u32 msr = new ? MSR_PMC_FX0_CTR + i *MSR_PMC_STEP : MSR_FIXED_CTR0 + i;
+        u32 msr = MSR_FIXED_CTR0 + i;
+        if (new)
+            msr = MSR_PMC_FX0_CTR + i * MSR_PMC_STEP;
         if (mask & 1u << i)
             add_counter(p, PMU_FIXED + i,
                         (struct pmu_counter){
