@@ -224,6 +224,24 @@ enum sysinfo_state {
     F(r, U32, counts, FLAG, "events, for profile -e and -c")   \
     F(r, TEXT64, why, NAME, "it is not usable")
 
+// system.profile.counters
+#define SYSINFO_COUNTERS_FIELDS(F, r)                          \
+    F(r, U32, cpu, ID, "with these performance counters")      \
+    F(r, TEXT16, interface, NAME, "how they are programmed")   \
+    F(r, TEXT16, model, NAME, "whose events are known")        \
+    F(r, U32, general, COUNT, "counters for any event")        \
+    F(r, U32, fixed, COUNT, "counters for one event each")     \
+    F(r, U32, width, COUNT, "bits of a counter")               \
+    F(r, U32, taken, COUNT, "counters that others use")        \
+    F(r, U32, events, COUNT, "names of events that it counts") \
+    F(r, TEXT64, why, NAME, "there are none, or none that interrupt")
+
+// system.profile.events
+#define SYSINFO_EVENT_FIELDS(F, r)                 \
+    F(r, TEXT32, name, NAME, "for profile -e")     \
+    F(r, U32, usable, FLAG, "every CPU counts it") \
+    F(r, TEXT64, why, NAME, "it is not usable")
+
 // system.profile.sessions. The counters are described in <strobe/kbox.h>,
 // struct sprofile_info.
 #define SYSINFO_SESSION_FIELDS(F, r)                            \
@@ -373,7 +391,9 @@ enum sysinfo_state {
     R(TEXT, text)             \
     R(ERROR, error)           \
     R(USER, user)             \
-    R(SENSOR, sensor)
+    R(SENSOR, sensor)         \
+    R(COUNTERS, counters)     \
+    R(EVENT, event)
 
 // ---- generated from the tables
 

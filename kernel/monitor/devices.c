@@ -1,6 +1,8 @@
 // system.clock and system.profile: the time sources and timers of the machine,
-// its sampling sources, and what is sampled.
+// its sampling sources and performance counters, and what is sampled.
 
+#include "arch/cpu.h"
+#include "arch/pmu.h"
 #include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/profile/sample.h"
@@ -34,6 +36,48 @@ static int make_sources(struct chain *out, u32 number UNUSED)
         record->max_rate = (*s)->max_hz;
         record->nmi = (*s)->nmi;
         record->counts = (*s)->counts != NULL;
+        if (why)
+            strlcpy(record->why, why, sizeof(record->why));
+    }
+    return 0;
+}
+
+static int make_counters(struct chain *out, u32 number UNUSED)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct pmu_info info;
+        struct sysinfo_counters *record = chain_add(out);
+        if (!record)
+            break;
+        pmu_info(i, &info);
+        record->cpu = i;
+        record->general = info.general;
+        record->fixed = info.fixed;
+        record->width = info.width;
+        record->taken = info.taken;
+        record->events = info.events;
+        const char *why = info.why_not ? info.why_not : info.no_interrupts;
+        if (why)
+            strlcpy(record->why, why, sizeof(record->why));
+        if (info.why_not)
+            continue;
+        strlcpy(record->interface, info.interface, sizeof(record->interface));
+        strlcpy(record->model, info.model, sizeof(record->model));
+    }
+    return 0;
+}
+
+static int make_events(struct chain *out, u32 number UNUSED)
+{
+    const char *none = pmu_why_not();
+    struct pmu_event e = { .user = true, .kernel = true };
+    for (; e.id < PMU_RAW; e.id++) {
+        const char *why = none ? none : pmu_event_why_not(&e);
+        struct sysinfo_event *record = chain_add(out);
+        if (!record)
+            break;
+        strlcpy(record->name, pmu_event_name(e.id), sizeof(record->name));
+        record->usable = !why;
         if (why)
             strlcpy(record->why, why, sizeof(record->why));
     }
@@ -83,6 +127,12 @@ SYSINFO_NODE(clock, .path = "system.clock",
 SYSINFO_NODE(sources, .path = "system.profile.sources",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SAMPLER),
              .make = make_sources);
+SYSINFO_NODE(counters, .path = "system.profile.counters",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_COUNTERS),
+             .make = make_counters);
+SYSINFO_NODE(events, .path = "system.profile.events",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_EVENT),
+             .make = make_events);
 SYSINFO_NODE(sessions, .path = "system.profile.sessions",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SESSION),
              .make = make_sessions);

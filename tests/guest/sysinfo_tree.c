@@ -74,6 +74,8 @@ static void every_node(void)
         "system.audit",
         "system.exceptions.14",
         "system.profile.sources",
+        "system.profile.counters",
+        "system.profile.events",
         "system.profile.sessions",
         "system.profile.totals",
         "system.text",

@@ -11,8 +11,10 @@ static u64 unknown;
 static u64 next_period; // what on_sample returns
 
 static const struct model_type *const types[] = {
-    &model_p6, &model_v1, &model_v2,  &model_v4,  &model_v5,
-    &model_k7, &model_k8, &model_f15, &model_zen, &model_zen4,
+    &model_p6,   &model_v1,   &model_v2,    &model_v3,  &model_v4,
+    &model_v5,   &model_big,  &model_small, &model_v6,  &model_v6_big,
+    &model_k7,   &model_k8,   &model_f15,   &model_zen, &model_zen2,
+    &model_zen3, &model_zen4,
 };
 
 static inline u64 on_sample(void *arg, u32 n, u32 weight)
@@ -35,7 +37,7 @@ static inline void begin(const struct model_type *type)
     model_init(type);
     assert_null(pmu_detect(&cpu, &model_io));
     model.handler = on_nmi;
-    model.faults = 0;
+    model.faults = model.lost = 0;
     model.eip = 0x1000;
     memset(samples, 0, sizeof(samples));
     memset(weights, 0, sizeof(weights));

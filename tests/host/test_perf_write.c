@@ -559,6 +559,13 @@ static void events(void **state UNUSED)
         { "branch-misses:u", PERF_TYPE_HARDWARE, 5, PERF_ATTR_EXCLUDE_KERNEL },
         { "ref-cycles:k", PERF_TYPE_HARDWARE, 9, PERF_ATTR_EXCLUDE_USER },
         { "cycles:u:k", PERF_TYPE_HARDWARE, 0, 0 },
+        { "bus-cycles", PERF_TYPE_HARDWARE, 6, 0 },
+        { "stalled-cycles-backend", PERF_TYPE_HARDWARE, 8, 0 },
+        { "L1-dcache-load-misses", PERF_TYPE_HW_CACHE, 0x10000, 0 },
+        { "LLC-loads:u", PERF_TYPE_HW_CACHE, 2, PERF_ATTR_EXCLUDE_KERNEL },
+        { "dTLB-store-misses", PERF_TYPE_HW_CACHE, 0x10103, 0 },
+        { "iTLB-load-misses", PERF_TYPE_HW_CACHE, 0x10004, 0 },
+        { "slots", PERF_TYPE_RAW, 0x400, 0 },
         // event 2e, mask 41: in perf's config the mask is the upper byte
         { "r2e41", PERF_TYPE_RAW, 0x412e, 0 },
         { "r1c007", PERF_TYPE_RAW, 0x1000007c0, 0 },

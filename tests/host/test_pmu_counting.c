@@ -1,9 +1,12 @@
 // More events than counters, on models: scaled counts are near the true ones,
 // and the enabled and running times are exact.
 //
-// link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
-// link: arch/i386/pmu/overflow.c arch/i386/pmu/multiplex.c
-// link: tests/host/pmu_model.c
+// link: arch/i386/pmu/detect.c arch/i386/pmu/describe.c
+// link: arch/i386/pmu/models.c arch/i386/pmu/events.c
+// link: arch/i386/pmu/counter.c arch/i386/pmu/overflow.c
+// link: arch/i386/pmu/multiplex.c
+// link: tests/host/pmu_model.c tests/host/pmu_model_registers.c
+// link: tests/host/pmu_model_types.c
 #include "test.h"
 
 #include "kernel/profile/counted_cpu.h"
@@ -250,19 +253,27 @@ static void go_to(u32 n)
     model = machine[here].model;
 }
 
-static void begin_machine(const struct model_type *type, u64 turn)
+// CPU i is of type[i].
+static void begin_mixed(const struct model_type *const type[CPUS], u64 turn)
 {
-    begin(type);
     memset(groups, 0, sizeof(groups));
     memset(machine, 0, sizeof(machine));
     clock_now = 0;
     here = 0;
     for (u32 i = 0; i < CPUS; i++) {
+        begin(type[i]);
         machine[i].model = model;
         machine[i].cpu = cpu;
         for (u32 s = 0; s < SESSIONS; s++)
             groups[s][i].turn = turn;
     }
+}
+
+static void begin_machine(const struct model_type *type, u64 turn)
+{
+    const struct model_type *const all[CPUS] = { type, type, type };
+
+    begin_mixed(all, turn);
 }
 
 static void add_to(u32 session, const char *text)
@@ -394,6 +405,51 @@ static void sixteen_in_short_stretches(void **state UNUSED)
     }
 }
 
+// A task that moves between the cores of a hybrid processor: each CPU counts
+// with its own codes and counters, and the sums are exact.
+static void two_kinds_of_cores(void **state UNUSED)
+{
+    static const struct model_type *const kinds[CPUS] = { &model_big,
+                                                          &model_small,
+                                                          &model_big };
+    static const struct {
+        const char *name;
+        u32 divisor;
+    } events[] = {
+        { "cycles", 1 },           { "instructions", 1 },
+        { "L1-dcache-loads", 3 },  { "L1-dcache-load-misses", 20 },
+        { "LLC-load-misses", 60 }, { "dTLB-load-misses", 70 },
+        { "ref-cycles", 1 },
+    };
+    u64 ran = 0;
+
+    begin_mixed(kinds, 0);
+    for (u32 i = 0; i < ARRAY_SIZE(events); i++)
+        add_to(0, events[i].name);
+    for (u32 round = 0; round < 1000; round++) {
+        u64 steps = 1 + random_below(20000);
+        go_to(random_below(CPUS));
+        counted_switch(&machine[here].counted, 1, &ops);
+        model_run(steps);
+        clock_now += steps;
+        ran += steps;
+        counted_switch(&machine[here].counted, 0, &ops);
+    }
+    for (u32 i = 0; i < ARRAY_SIZE(events); i++) {
+        struct pmu_count c = total(0, i);
+        assert_int_equal(c.enabled, ran);
+        assert_int_equal(c.running, ran);
+        // Each stretch may have cut an event at both ends.
+        assert_in_range(c.value, ran / events[i].divisor - 1000,
+                        ran / events[i].divisor + 1000);
+    }
+    nothing_is_left();
+    for (u32 i = 0; i < CPUS; i++) {
+        go_to(i);
+        assert_int_equal(model.faults, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +461,7 @@ int main(void)
         cmocka_unit_test(beside_sampling),
         cmocka_unit_test(tasks_that_move),
         cmocka_unit_test(sixteen_in_short_stretches),
+        cmocka_unit_test(two_kinds_of_cores),
     };
 
     random_init();

@@ -1,7 +1,10 @@
 // Detection of the counters and their events, on models of real CPUs and of
 // CPUs that report counters which do not work.
-// link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
-// link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
+// link: arch/i386/pmu/detect.c arch/i386/pmu/describe.c
+// link: arch/i386/pmu/models.c arch/i386/pmu/events.c
+// link: arch/i386/pmu/counter.c arch/i386/pmu/overflow.c
+// link: tests/host/pmu_model.c tests/host/pmu_model_registers.c
+// link: tests/host/pmu_model_types.c
 #include "test.h"
 
 #include "pmu_model.h"
@@ -32,6 +35,9 @@ static void found(const struct model_type *type, u32 general, u32 fixed)
     assert_int_equal(model.fixed_control, 0);
     assert_true(model.lvt_masked);
     assert_int_equal(model.nmis, 0);
+    assert_int_equal(model.status, 0);
+    assert_null(cpu.pmu.no_interrupts);
+    assert_int_equal(cpu.pmu.taken, 0);
 }
 
 static void families(void **state UNUSED)
@@ -41,13 +47,29 @@ static void families(void **state UNUSED)
     found(&model_v1, 3, 0);
     found(&model_v2, 3, 7);
     assert_int_equal(model.faults, 0);
+    found(&model_v3, 15, 7);
+    assert_int_equal(model.faults, 0);
     found(&model_v4, 15, 7);
     assert_int_equal(model.faults, 0);
-    found(&model_v5, 255, 7);
+    found(&model_v5, 255, 15);
+    assert_int_equal(model.faults, 0);
+    found(&model_big, 255, 15);
+    assert_int_equal(model.faults, 0);
+    found(&model_small, 63, 7);
+    assert_int_equal(model.faults, 0);
+    found(&model_v6, 255, 7);
+    assert_int_equal(model.faults, 0);
+    found(&model_v6_big, 0x2ff, 15); // nine, as leaf 23H says
+    assert_int_equal(model.faults, 0);
     found(&model_k7, 15, 0);
     found(&model_k8, 15, 0);
     found(&model_f15, 63, 0);
     found(&model_zen, 63, 0);
+    assert_int_equal(model.faults, 0);
+    found(&model_zen2, 63, 0);
+    assert_int_equal(model.faults, 0);
+    found(&model_zen3, 63, 0);
+    assert_int_equal(model.faults, 0);
     found(&model_zen4, 63, 0);
     assert_int_equal(model.faults, 0);
 }

@@ -1,8 +1,11 @@
 // Many counters that start and stop, on models: each NMI is attributed
 // correctly, and each event has its samples.
 //
-// link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
-// link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
+// link: arch/i386/pmu/detect.c arch/i386/pmu/describe.c
+// link: arch/i386/pmu/models.c arch/i386/pmu/events.c
+// link: arch/i386/pmu/counter.c arch/i386/pmu/overflow.c
+// link: tests/host/pmu_model.c tests/host/pmu_model_registers.c
+// link: tests/host/pmu_model_types.c
 #include "pmu_sampled.h"
 
 // --- attribution of NMIs ----------------------------------------------------

@@ -1,8 +1,11 @@
 // Sampling counters on models: every period gives a sample, and handlers with a
 // wrong order of steps lose samples.
 //
-// link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
-// link: arch/i386/pmu/overflow.c tests/host/pmu_model.c
+// link: arch/i386/pmu/detect.c arch/i386/pmu/describe.c
+// link: arch/i386/pmu/models.c arch/i386/pmu/events.c
+// link: arch/i386/pmu/counter.c arch/i386/pmu/overflow.c
+// link: tests/host/pmu_model.c tests/host/pmu_model_registers.c
+// link: tests/host/pmu_model_types.c
 #include "pmu_sampled.h"
 
 // --- one event --------------------------------------------------------------

@@ -49,6 +49,29 @@ KERNEL_TEST(pmu_says_why_not)
         expect(pmu_counting_create(&instructions, 1, &c) == -ENODEV);
 }
 
+// Every CPU has counters that can count something, or says why not.
+KERNEL_TEST(pmu_says_what_there_is)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct pmu_info info;
+        pmu_info(i, &info);
+        if (info.why_not) {
+            expect(pmu_why_not() && !info.general && !info.fixed);
+            continue;
+        }
+        log_printf("# CPU %u: %s, %s, %u + %u counters of %u bits, %u taken, "
+                   "%u events\n",
+                   i, info.interface, info.model, info.general, info.fixed,
+                   info.width, info.taken, info.events);
+        expect(info.general + info.fixed && info.width > 32);
+        expect(info.events >= 2 && info.events <= PMU_RAW);
+    }
+    for (u32 id = 0; id < PMU_RAW; id++) {
+        struct pmu_event e;
+        expect(!pmu_event_parse(pmu_event_name(id), &e) && e.id == id);
+    }
+}
+
 KERNEL_TEST(pmu_samples_every_period)
 {
     if (pmu_sampling_why_not()) {

@@ -60,6 +60,28 @@ static const char *const hardware[] = {
     "ref-cycles",
 };
 
+// perf's configs of events in PERF_TYPE_HW_CACHE: cache, operation (1: write),
+// result (1: miss).
+#define CACHE(cache, operation, result) \
+    ((cache) | (operation) << 8 | (result) << 16)
+static const struct {
+    const char *name;
+    uint32_t config;
+} caches[] = {
+    { "L1-dcache-loads", CACHE(0, 0, 0) },
+    { "L1-dcache-load-misses", CACHE(0, 0, 1) },
+    { "L1-dcache-stores", CACHE(0, 1, 0) },
+    { "L1-icache-load-misses", CACHE(1, 0, 1) },
+    { "LLC-loads", CACHE(2, 0, 0) },
+    { "LLC-load-misses", CACHE(2, 0, 1) },
+    { "dTLB-load-misses", CACHE(3, 0, 1) },
+    { "dTLB-store-misses", CACHE(3, 1, 1) },
+    { "iTLB-load-misses", CACHE(4, 0, 1) },
+};
+
+// Topdown slots, in perf an event of the CPU's PMU (event 0, unit mask 4).
+#define SLOTS_CONFIG 0x400
+
 // Parses rNNMM or rNNNMM, where NNN is the event and MM its mask. perf has the
 // mask above the event's lower eight bits, and the upper four bits of an AMD
 // event from bit 32 on.
@@ -68,6 +90,31 @@ static uint64_t raw_config(const char *event)
     uint32_t value = strtoul(event + 1, NULL, 16);
     uint64_t high = value >> 16;
     return high << 32 | (value & 0xff) << 8 | (value >> 8 & 0xff);
+}
+
+static bool is_named(const char *name, const char *event, size_t length)
+{
+    return strlen(name) == length && memcmp(name, event, length) == 0;
+}
+
+// `event`: the first `length` characters, without modes.
+static void set_event(struct perf_attr *a, const char *event, size_t length)
+{
+    a->type = PERF_TYPE_RAW;
+    a->config =
+        is_named("slots", event, length) ? SLOTS_CONFIG : raw_config(event);
+    for (uint32_t i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
+        if (is_named(hardware[i], event, length)) {
+            a->type = PERF_TYPE_HARDWARE;
+            a->config = i;
+        }
+    }
+    for (uint32_t i = 0; i < sizeof(caches) / sizeof(caches[0]); i++) {
+        if (is_named(caches[i].name, event, length)) {
+            a->type = PERF_TYPE_HW_CACHE;
+            a->config = caches[i].config;
+        }
+    }
 }
 
 void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
@@ -93,15 +140,7 @@ void perf_attr_make(struct perf_attr *a, const struct sprofile_options *asked,
     bool kernel = strstr(info->event, ":k") != NULL;
     if (user != kernel) // both or neither: count both modes
         a->flags |= user ? PERF_ATTR_EXCLUDE_KERNEL : PERF_ATTR_EXCLUDE_USER;
-    a->type = PERF_TYPE_RAW;
-    a->config = raw_config(info->event);
-    for (uint32_t i = 0; i < sizeof(hardware) / sizeof(hardware[0]); i++) {
-        if (strlen(hardware[i]) == length &&
-            memcmp(hardware[i], info->event, length) == 0) {
-            a->type = PERF_TYPE_HARDWARE;
-            a->config = i;
-        }
-    }
+    set_event(a, info->event, length);
 }
 
 const char *perf_event_name(const struct sprofile_info *info)

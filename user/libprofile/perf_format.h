@@ -38,6 +38,7 @@ struct perf_attr {
 };
 #define PERF_TYPE_HARDWARE 0
 #define PERF_TYPE_SOFTWARE 1
+#define PERF_TYPE_HW_CACHE 3
 #define PERF_TYPE_RAW 4
 #define PERF_SOFTWARE_CPU_CLOCK 0 // its period is in nanoseconds
 

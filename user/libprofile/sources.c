@@ -153,10 +153,10 @@ void sources_problem(char *out, size_t size, const struct sprofile_options *o,
         point_problem(out, size, o->event);
     else if (error == ENOENT && o->event[0] != '\0')
         snprintf(out, size,
-                 "%s: no such event; available: cycles, ref-cycles, "
-                 "instructions, branches, branch-misses, cache-references, "
-                 "cache-misses, rNNMM; and with :u or :k of one mode; "
-                 "@GROUP/NAME is a trace point",
+                 "%s: no such event; available: cycles, instructions, "
+                 "branches, branch-misses, cache-references, cache-misses, "
+                 "more in sysinfo system.profile.events; rNNMM; and with :u or "
+                 ":k of one mode; @GROUP/NAME is a trace point",
                  o->event);
     else if (error == EINVAL && (o->event[0] != '\0' || o->period != 0))
         snprintf(out, size,

@@ -37,6 +37,7 @@ static const char options_text[] =
     "              side\n"
     "  -c PERIOD   a sample every PERIOD events, of a source that counts\n"
     "  -e EVENTS   events of such a source (cycles); several: -e A,B\n"
+    "              (names: sysinfo system.profile.events)\n"
     "              or @GROUP/NAME[:FIELD], a trace point (trace list)\n"
     "  --fixed     equal distances between samples; default, as with -R: "
     "random\n"

@@ -29,7 +29,8 @@ static const char usage_text[] =
     "                 knows them; and of the CPU's performance counters\n"
     "                 cycles, ref-cycles, instructions, branches, "
     "branch-misses,\n"
-    "                 cache-references, cache-misses, rNNMM (event NN, unit\n"
+    "                 cache-references, cache-misses, and by CPU model others\n"
+    "                 (sysinfo system.profile.events), rNNMM (event NN, unit\n"
     "                 mask MM), with :u or :k in one mode only\n"
     "  --no-children  without child tasks\n"
     "  --json         the counts as JSON\n"
@@ -155,6 +156,10 @@ static void meaning(char *out, size_t size,
         { "instructions", "cycles", "a cycle", 1 },
         { "branch-misses", "branches", "% of the branches", 100 },
         { "cache-misses", "cache-references", "% of the references", 100 },
+        { "L1-dcache-load-misses", "L1-dcache-loads", "% of the loads", 100 },
+        { "LLC-load-misses", "LLC-loads", "% of the loads", 100 },
+        { "stalled-cycles-frontend", "cycles", "% of the cycles", 100 },
+        { "stalled-cycles-backend", "cycles", "% of the cycles", 100 },
     };
 
     out[0] = '\0';

@@ -26,6 +26,7 @@ static const char usage_text[] =
     "side by\n"
     "              side\n"
     "  -e EVENTS   events of a source that counts; several: -e A,B\n"
+    "              (names: sysinfo system.profile.events)\n"
     "              or @GROUP/NAME[:FIELD], a trace point (trace list)\n"
     "  -c PERIOD   a sample every PERIOD events\n"
     "  --fixed     equal distances between samples; default, as with -R: "

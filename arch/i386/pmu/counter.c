@@ -68,8 +68,8 @@ static void program(struct pmu_cpu *c, u32 n, u64 select, u32 fixed)
     const struct pmu *p = &c->pmu;
     if (n >= PMU_FIXED) {
         u32 shift = (n - PMU_FIXED) * FIXED_BITS;
-        c->fixed_control &= ~(((1u << FIXED_BITS) - 1) << shift);
-        c->fixed_control |= fixed << shift;
+        c->fixed_control &= ~(((1ull << FIXED_BITS) - 1) << shift);
+        c->fixed_control |= (u64)fixed << shift;
         p->io->write(MSR_FIXED_CTR_CTRL, c->fixed_control);
     } else if (p->kind != PMU_P6) {
         p->io->write(p->counter[n].select, select ? select | SELECT_EN : 0);

@@ -4,9 +4,9 @@
 // Every register is accessed through struct pmu_io, so the same C runs in the
 // kernel on real registers and on the host on models of them (tests/host).
 // Sources: Intel SDM vol. 3B, chapters 18 ("Performance Monitoring") and 19
-// (events), 17.4.7 (freezing), in the numbering of edition 2016 on; AMD64 APM
-// vol. 2, 13.2 ("Performance Monitoring Counters") and the PPR/BKDG of each
-// family.
+// (events), 17.4.7 (freezing), in the numbering of edition 2016 on, and of
+// later editions what they add (version 6, leaf 23H); AMD64 APM vol. 2, 13.2
+// ("Performance Monitoring Counters") and the PPR/BKDG of each family.
 //
 // Context: pmu_detect and everything that starts or stops a counter runs on the
 // counter's CPU, with interrupts off; pmu_overflow runs in an NMI, which may
@@ -31,20 +31,38 @@ struct pmu_io {
     void (*work)(void);
 };
 
-// --- what a CPU has (detect.c) ----------------------------------------------
+// --- what a CPU has (describe.c, detect.c) ----------------------------------
 
 // A counter is identified by a number: general ones from 0, fixed-function ones
 // from PMU_FIXED on. A set of counters is a bit mask.
 #define PMU_FIXED 16u
-#define PMU_COUNTERS 19u // three fixed ones: instructions, cycles, ref-cycles
+// Four fixed ones: instructions, cycles, ref-cycles, slots. (Version 6 may have
+// more, for parts of the slots: not used.)
+#define PMU_COUNTERS 20u
 #define PMU_GENERAL_MASK 0xffffu
 #define PMU_NONE PMU_COUNTERS
 
 enum pmu_kind {
     PMU_P6,         // SDM 18.6.x "P6 family": two counters, one enable bit
-    PMU_INTEL_ARCH, // SDM 18.2: CPUID leaf 0AH, version 1 to 5
+    PMU_INTEL_ARCH, // SDM 18.2: CPUID leaf 0AH, version 1 to 6
     PMU_AMD,        // APM 13.2: K7 on, also with core extension, PerfMonV2
 };
+
+// CPUs whose events beyond the common ones are known (models.c).
+enum pmu_model {
+    PMU_MODEL_UNKNOWN,
+    PMU_SKYLAKE,
+    PMU_ICE_LAKE,
+    PMU_GOLDEN_COVE,
+    PMU_GRACEMONT,
+    PMU_CRESTMONT,
+    PMU_ZEN2,
+    PMU_ZEN3,
+    PMU_ZEN4,
+};
+
+// CPUID leaf 1AH: the kinds of a hybrid processor.
+enum pmu_core { PMU_CORE_ONLY, PMU_CORE_PERFORMANCE, PMU_CORE_EFFICIENCY };
 
 struct pmu_counter {
     u32 select; // MSR: event select
@@ -59,9 +77,14 @@ struct pmu_counter {
 struct pmu {
     const struct pmu_io *io;
     enum pmu_kind kind;
-    u32 version;  // of PMU_INTEL_ARCH; PMU_AMD: 2 with PerfMonV2, else 1
-    u32 family;   // CPUID's, extended
+    u32 version; // of PMU_INTEL_ARCH; PMU_AMD: 2 with PerfMonV2, else 1
+    u32 family;  // CPUID's, extended
+    enum pmu_model model;
+    enum pmu_core core;
     u32 counters; // mask of those seen to count and available to us
+    u32 taken; // mask of those that firmware, microcode or another agent uses
+    // NULL, or why the counters can count but not interrupt.
+    const char *no_interrupts;
     struct pmu_counter counter[PMU_COUNTERS];
     // PMU_INTEL_ARCH: bit n is set if the CPU lacks architectural event n.
     u32 missing_events;
@@ -70,6 +93,21 @@ struct pmu {
     u64 foreign;      // bits of global_control of counters that are not ours
     u64 other_status; // bits of global_status that belong to no counter
 };
+
+// Fills in what CPUID says, p->counters included. NULL, or why there can be no
+// counters. p->io is set.
+const char *pmu_describe(struct pmu *p);
+// What this CPU's interface is called.
+const char *pmu_interface_name(const struct pmu *p);
+
+// --- models (models.c) ------------------------------------------------------
+
+// Sets p->model and p->core, by p->family. `max_leaf`: CPUID's.
+void pmu_identify(struct pmu *p, u32 max_leaf, u32 model);
+const char *pmu_model_name(const struct pmu *p);
+// The event select of an event that has no common code, without modes; 0: this
+// CPU has no such event. *counters: reduced to those that can count it.
+u64 pmu_model_select(const struct pmu *p, enum pmu_event_id id, u32 *counters);
 
 // --- events (events.c) ------------------------------------------------------
 
@@ -82,6 +120,8 @@ struct pmu_code {
 // NULL and *out filled, or why the CPU cannot count `e`.
 const char *pmu_encode(const struct pmu *p, const struct pmu_event *e,
                        struct pmu_code *out);
+// Number of the names that the CPU counts.
+u32 pmu_event_count(const struct pmu *p);
 
 // --- counters of one CPU (counter.c, overflow.c) ----------------------------
 
@@ -111,7 +151,7 @@ struct pmu_cpu {
     // Written by the code that starts and stops; select0 is read in NMIs, in
     // one load.
     u32 select0; // P6: PerfEvtSel0 without its enable bit
-    u32 fixed_control;
+    u64 fixed_control;
     // Accessed in NMIs only, while the counter is in `sampling`.
     struct pmu_slot slot[PMU_COUNTERS];
     // State of the owed NMI: see overflow.c.
@@ -123,6 +163,10 @@ struct pmu_cpu {
 // Detects this CPU's counters by trying them, and fills c->pmu. NULL, or why
 // none can be used. Changes only registers that are not in use (detect.c).
 const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io);
+// NULL if all `count` CPUs can count `e`, or why not: that of a CPU, or which
+// kind of CPU lacks it.
+const char *pmu_lacks(const struct pmu_cpu *cpus, u32 count,
+                      const struct pmu_event *e);
 
 // A free counter (not enabled) of `allowed`, or PMU_NONE. Fixed ones first,
 // then the highest, since some events can use the low ones only.

@@ -6,13 +6,16 @@
 #include "lib/string.h"
 
 static const char *const names[] = {
-    [PMU_CYCLES] = "cycles",
-    [PMU_INSTRUCTIONS] = "instructions",
-    [PMU_REF_CYCLES] = "ref-cycles",
-    [PMU_CACHE_REFERENCES] = "cache-references",
-    [PMU_CACHE_MISSES] = "cache-misses",
-    [PMU_BRANCHES] = "branches",
-    [PMU_BRANCH_MISSES] = "branch-misses",
+#define EVENT_NAME(upper, name) [PMU_##upper] = name,
+    PMU_EVENTS(EVENT_NAME)
+#undef EVENT_NAME
+};
+
+static const char *const missing[] = {
+#define EVENT_MISSING(upper, name) \
+    [PMU_##upper] = "this CPU does not count " name,
+    PMU_EVENTS(EVENT_MISSING)
+#undef EVENT_MISSING
 };
 
 // --- names ------------------------------------------------------------------
@@ -86,12 +89,18 @@ int pmu_event_parse(const char *text, struct pmu_event *out)
     return 0;
 }
 
+const char *pmu_event_name(enum pmu_event_id id)
+{
+    return names[id];
+}
+
 // --- codes ------------------------------------------------------------------
 
 #define CODE(event, mask) ((event) | (mask) << 8)
 #define NO_CODE 0xffffffffu
 
-// SDM table 18-1: number of the event in CPUID.0AH:EBX, and its code.
+// SDM table 18-1: number of the event in CPUID.0AH:EBX, and its code. SLOTS:
+// "Topdown Slots". Perf's bus-cycles are the slow reference clock.
 static const struct {
     u32 number, code;
 } intel_events[] = {
@@ -102,6 +111,8 @@ static const struct {
     [PMU_CACHE_MISSES] = { 4, CODE(0x2e, 0x41) },
     [PMU_BRANCHES] = { 5, CODE(0xc4, 0x00) },
     [PMU_BRANCH_MISSES] = { 6, CODE(0xc5, 0x00) },
+    [PMU_BUS_CYCLES] = { 2, CODE(0x3c, 0x01) },
+    [PMU_SLOTS] = { 7, CODE(0xa4, 0x01) },
 };
 
 // SDM table 18-2: the fixed-function counter of an event, or PMU_NONE.
@@ -114,6 +125,8 @@ static u32 fixed_counter(enum pmu_event_id id)
         return PMU_FIXED + 1;
     case PMU_REF_CYCLES:
         return PMU_FIXED + 2;
+    case PMU_SLOTS:
+        return PMU_FIXED + 3;
     default:
         return PMU_NONE;
     }
@@ -130,6 +143,8 @@ static const u32 p6_codes[] = {
     [PMU_CACHE_MISSES] = CODE(0x2e, 0x01),
     [PMU_BRANCHES] = CODE(0xc4, 0x00),
     [PMU_BRANCH_MISSES] = CODE(0xc5, 0x00),
+    [PMU_BUS_CYCLES] = NO_CODE,
+    [PMU_SLOTS] = NO_CODE,
 };
 
 // AMD, the same in all families: CPU clocks not halted, retired instructions,
@@ -158,6 +173,18 @@ static u64 amd_cache_code(const struct pmu *p, bool misses, u32 *counters)
     return misses ? CODE(0x7e, 0x07) : CODE(0x7d, 0x07);
 }
 
+// Events that only some models have.
+static const char *model_encode(const struct pmu *p, const struct pmu_event *e,
+                                struct pmu_code *out)
+{
+    out->select = pmu_model_select(p, e->id, &out->counters);
+    if (out->select)
+        return NULL;
+    return p->model == PMU_MODEL_UNKNOWN
+               ? "of this CPU model only the common events are known"
+               : missing[e->id];
+}
+
 static const char *amd_encode(const struct pmu *p, const struct pmu_event *e,
                               struct pmu_code *out)
 {
@@ -170,7 +197,7 @@ static const char *amd_encode(const struct pmu *p, const struct pmu_event *e,
         break;
     case PMU_REF_CYCLES:
         if (p->version < 2)
-            return "this CPU does not count ref-cycles";
+            return missing[e->id];
         out->select = AMD_P0_CLOCKS;
         break;
     case PMU_CACHE_REFERENCES:
@@ -192,6 +219,8 @@ static const char *amd_encode(const struct pmu *p, const struct pmu_event *e,
         out->select =
             CODE(e->select & 0xffu, (u32)e->mask) | (u64)(e->select >> 8) << 32;
         break;
+    default:
+        return model_encode(p, e, out);
     }
     return NULL;
 }
@@ -199,21 +228,14 @@ static const char *amd_encode(const struct pmu *p, const struct pmu_event *e,
 static const char *intel_encode(const struct pmu *p, const struct pmu_event *e,
                                 struct pmu_code *out)
 {
-    static const char *const missing[] = {
-        [PMU_CYCLES] = "this CPU does not count cycles",
-        [PMU_INSTRUCTIONS] = "this CPU does not count instructions",
-        [PMU_REF_CYCLES] = "this CPU does not count ref-cycles",
-        [PMU_CACHE_REFERENCES] = "this CPU does not count cache-references",
-        [PMU_CACHE_MISSES] = "this CPU does not count cache-misses",
-        [PMU_BRANCHES] = "this CPU does not count branches",
-        [PMU_BRANCH_MISSES] = "this CPU does not count branch-misses",
-    };
     if (e->id == PMU_RAW) {
         if (e->select > 0xff)
             return "this CPU's event numbers have two digits (rNNMM)";
         out->select = CODE(e->select, (u32)e->mask);
         return NULL;
     }
+    if (e->id > PMU_SLOTS)
+        return model_encode(p, e, out);
     if (p->kind == PMU_P6) {
         out->select = p6_codes[e->id];
         return p6_codes[e->id] == NO_CODE ? missing[e->id] : NULL;
@@ -246,5 +268,40 @@ const char *pmu_encode(const struct pmu *p, const struct pmu_event *e,
     }
     if (!why_not && !out->counters)
         return "none of the counters that can count this is free to use";
+    return why_not;
+}
+
+u32 pmu_event_count(const struct pmu *p)
+{
+    struct pmu_event e = { .user = true, .kernel = true };
+    struct pmu_code code;
+    u32 count = 0;
+    for (; e.id < PMU_RAW; e.id++)
+        count += !pmu_encode(p, &e, &code);
+    return count;
+}
+
+const char *pmu_lacks(const struct pmu_cpu *cpus, u32 count,
+                      const struct pmu_event *e)
+{
+    const char *why_not = NULL;
+    struct pmu_code code;
+    u32 lack = 0, kinds = 0; // masks of enum pmu_core
+    bool some = false;
+    for (u32 i = 0; i < count; i++) {
+        const struct pmu *p = &cpus[i].pmu;
+        const char *reason = pmu_encode(p, e, &code);
+        kinds |= 1u << p->core;
+        lack |= reason ? 1u << p->core : 0;
+        some |= !reason;
+        if (!why_not)
+            why_not = reason;
+    }
+    if (!why_not || !some || kinds == 1u << PMU_CORE_ONLY)
+        return why_not;
+    if (lack == 1u << PMU_CORE_EFFICIENCY)
+        return "the efficiency cores do not count it";
+    if (lack == 1u << PMU_CORE_PERFORMANCE)
+        return "the performance cores do not count it";
     return why_not;
 }

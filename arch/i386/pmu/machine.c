@@ -84,17 +84,36 @@ const char *pmu_sampling_why_not(void)
 {
     if (!apic_present)
         return "no local APIC for the interrupts of counter overflows";
-    return pmu_why_not();
+    const char *why_not = pmu_why_not();
+    for (u32 i = 0; i < cpu_count && !why_not; i++)
+        why_not = pmu_cpus[i].pmu.no_interrupts;
+    return why_not;
 }
 
 // CPUs may differ: hybrid processors have cores with different counters.
 const char *pmu_event_why_not(const struct pmu_event *e)
 {
-    const char *why_not = NULL;
-    struct pmu_code code;
-    for (u32 i = 0; i < cpu_count && !why_not; i++)
-        why_not = pmu_encode(&pmu_cpus[i].pmu, e, &code);
-    return why_not;
+    return pmu_lacks(pmu_cpus, cpu_count, e);
+}
+
+void pmu_info(u32 cpu, struct pmu_info *out)
+{
+    pmu_why_not();
+    const struct pmu *p = &pmu_cpus[cpu].pmu;
+    *out = (struct pmu_info){ .why_not = reasons[cpu] };
+    if (out->why_not)
+        return;
+    out->no_interrupts = p->no_interrupts;
+    out->interface = pmu_interface_name(p);
+    out->model = pmu_model_name(p);
+    out->general = (u32)__builtin_popcount(p->counters & PMU_GENERAL_MASK);
+    out->fixed = (u32)__builtin_popcount(p->counters & ~PMU_GENERAL_MASK);
+    out->taken = (u32)__builtin_popcount(p->taken);
+    out->events = pmu_event_count(p);
+    for (u32 n = 0; n < PMU_COUNTERS; n++) {
+        if (p->counters & 1u << n)
+            out->width = MAX(out->width, (u32)p->counter[n].width);
+    }
 }
 
 // --- sampling ---------------------------------------------------------------

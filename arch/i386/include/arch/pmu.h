@@ -10,15 +10,35 @@ struct trapframe;
 
 // --- events -----------------------------------------------------------------
 
+// With perf's names. The first part exists on most CPUs, the second on the
+// models that are known (docs/counters.md).
+#define PMU_EVENTS(E)                                    \
+    E(CYCLES, "cycles") /* not halted */                 \
+    E(INSTRUCTIONS, "instructions")                      \
+    E(REF_CYCLES, "ref-cycles") /* of a constant rate */ \
+    E(CACHE_REFERENCES, "cache-references")              \
+    E(CACHE_MISSES, "cache-misses")                      \
+    E(BRANCHES, "branches")                              \
+    E(BRANCH_MISSES, "branch-misses")                    \
+    E(BUS_CYCLES, "bus-cycles")                          \
+    E(SLOTS, "slots")                                    \
+    E(STALLED_FRONTEND, "stalled-cycles-frontend")       \
+    E(STALLED_BACKEND, "stalled-cycles-backend")         \
+    E(L1D_LOADS, "L1-dcache-loads")                      \
+    E(L1D_LOAD_MISSES, "L1-dcache-load-misses")          \
+    E(L1D_STORES, "L1-dcache-stores")                    \
+    E(L1I_MISSES, "L1-icache-load-misses")               \
+    E(LLC_LOADS, "LLC-loads")                            \
+    E(LLC_LOAD_MISSES, "LLC-load-misses")                \
+    E(DTLB_LOAD_MISSES, "dTLB-load-misses")              \
+    E(DTLB_STORE_MISSES, "dTLB-store-misses")            \
+    E(ITLB_MISSES, "iTLB-load-misses")
+
 enum pmu_event_id {
-    PMU_CYCLES, // not halted
-    PMU_INSTRUCTIONS,
-    PMU_REF_CYCLES, // not halted, of a clock of constant rate
-    PMU_CACHE_REFERENCES,
-    PMU_CACHE_MISSES,
-    PMU_BRANCHES,
-    PMU_BRANCH_MISSES,
-    PMU_RAW,
+#define PMU_EVENT_ID(upper, name) PMU_##upper,
+    PMU_EVENTS(PMU_EVENT_ID)
+#undef PMU_EVENT_ID
+        PMU_RAW,
 };
 
 struct pmu_event {
@@ -28,11 +48,12 @@ struct pmu_event {
     bool user, kernel; // modes to count in; at least one
 };
 
-// "cycles", "instructions", "ref-cycles", "cache-references", "cache-misses",
-// "branches", "branch-misses", or rNNMM, rNNNMM (hexadecimal: event number,
-// unit mask); then :u, :k, or both, or nothing, which means both. 0 or -EINVAL.
-// Any context.
+// A name of PMU_EVENTS, or rNNMM, rNNNMM (hexadecimal: event number, unit
+// mask); then :u, :k, or both, or nothing, which means both. 0 or -EINVAL. Any
+// context.
 int pmu_event_parse(const char *text, struct pmu_event *out);
+// The name of an event before PMU_RAW.
+const char *pmu_event_name(enum pmu_event_id id);
 
 // --- counts -----------------------------------------------------------------
 
@@ -56,6 +77,20 @@ const char *pmu_why_not(void);
 const char *pmu_sampling_why_not(void);
 // NULL, or why a CPU cannot count `e`. After pmu_why_not has returned NULL.
 const char *pmu_event_why_not(const struct pmu_event *e);
+
+// What one CPU has. Hybrid processors have CPUs of two kinds.
+struct pmu_info {
+    const char *why_not;       // NULL: its counters are used
+    const char *no_interrupts; // NULL: and can sample
+    const char *interface, *model;
+    u32 general, fixed; // number of counters to use
+    u32 taken;          // in use by the firmware or another agent
+    u32 width;          // bits, of the widest
+    u32 events;         // names that it counts
+};
+
+// Tries the counters first, as pmu_why_not. `cpu` < cpu_count.
+void pmu_info(u32 cpu, struct pmu_info *out);
 
 // --- sampling ---------------------------------------------------------------
 
