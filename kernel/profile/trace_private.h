@@ -13,6 +13,7 @@ struct trace_session {
     u32 flight_ms;         // trace_options
     bool readable;         // a flight's: once it has stopped
     u64 since;             // trace_info
+    struct sensor *sensor[CPU_MAX]; // its rings as sensors; NULL: none
 };
 
 // trace_session_begin with options and functions of the kernel's. `functions`:

@@ -16,6 +16,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/profile/call_trace.h"
 #include "kernel/profile/trace_private.h"
+#include "kernel/sensor/trace_sensor.h"
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
@@ -154,9 +155,9 @@ static int copy_ring(struct trace_session *s, u32 cpu, u32 addr, u64 until,
                      u8 *room)
 {
     const struct trace_ring *r = &s->target.cpu[cpu].ring;
-    u32 end = READ_ONCE(r->opened), done = sizeof(struct trace_block);
+    u32 end = READ_ONCE(r->shared->opened), done = sizeof(struct trace_block);
     bool first = true;
-    for (u32 n = READ_ONCE(r->freed); n != end; n++) {
+    for (u32 n = READ_ONCE(r->shared->freed); n != end; n++) {
         u32 bytes = trace_ring_copy(r, n, room);
         if (bytes && first && n)
             s->since = MAX(s->since, trace_page_time(room));
@@ -232,8 +233,11 @@ static void free_session(struct trace_session *s)
 {
     if (s->calls)
         call_trace_end();
-    for (u32 i = 0; i < cpu_count; i++)
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (s->sensor[i])
+            trace_sensor_close(s->sensor[i], &s->target.cpu[i].ring);
         trace_ring_free(&s->target.cpu[i].ring);
+    }
     stream_free_rings(&s->stream);
     stream_release(&s->stream);
     kfree(s);
@@ -290,6 +294,17 @@ static bool alloc_rings(struct trace_session *s, struct waitq *readers)
     return all;
 }
 
+// For monitors: what they see first is that the rings are empty.
+static int open_sensors(struct trace_session *s)
+{
+    u32 number = trace_sensor_number();
+    int err = 0;
+    for (u32 i = 0; !err && i < cpu_count; i++)
+        err = trace_sensor_open(&s->target.cpu[i].ring, number, i,
+                                s->stream.uid, &s->sensor[i]);
+    return err;
+}
+
 // `functions` is freed, or the trace of calls has it.
 static int begin_calls(struct trace_session *s, const struct trace_options *o,
                        u32 *functions)
@@ -343,7 +358,9 @@ static int begin(struct trace_session *s, const struct trace_options *o,
     if (s->target.except == &kernel_task)
         s->target.except = NULL;
     s->ring_bytes = choose_ring_bytes(&s->stream, o->ring_bytes);
-    int err = alloc_rings(s, readers) ? publish(s, !functions) : -ENOMEM;
+    int err = alloc_rings(s, readers) ? open_sensors(s) : -ENOMEM;
+    if (!err)
+        err = publish(s, !functions);
     if (err)
         kfree(functions);
     if (err || !functions)

@@ -26,7 +26,7 @@ const char *sensor_file_open(struct sensor_file *f, const char *path)
         return strerror(errno);
     f->memory = MAP_FAILED;
     if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-        st.st_size <= (off_t)(SENSOR_DATA + SENSOR_BYTES_MAX)) {
+        st.st_size <= (off_t)(SENSOR_DATA + SENSOR_TRACE_BYTES_MAX)) {
         f->size = (size_t)st.st_size;
         f->memory = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);
     }
@@ -155,7 +155,7 @@ static void print_ring(FILE *out, const struct sensor_view *v, bool json)
     } r;
     struct sensor_ring_cursor c;
     uint64_t lost = 0;
-    uint32_t most = v->header.layout.ring.bytes / sizeof(r.record);
+    uint32_t most = sensor_ring_records_max(v);
     bool closed = sensor_wide_read(&v->header.closed_ns);
 
     sensor_ring_cursor_begin(&c, v);
