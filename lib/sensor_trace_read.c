@@ -53,7 +53,7 @@ static bool go_to(struct sensor_trace_place *p, const struct sensor_view *v,
 // Goes to the middle of what is there, so that it is not overwritten at once.
 static void catch_up(struct sensor_trace_place *p, const struct sensor_view *v)
 {
-    u32 tries = 1000, n;
+    u32 tries = 100, n;
     do {
         u32 freed = load(&shared(v)->freed);
         u32 oldest = load(&shared(v)->begun) - pages(v);
@@ -171,13 +171,21 @@ static void take_last_losses(struct sensor_trace_place *p,
     p->ended = true;
 }
 
+// The kernel has begun what it has opened; a file may say anything.
+static bool is_behind_all(const struct sensor_trace_place *p,
+                          const struct sensor_view *v)
+{
+    return (s32)(load(&shared(v)->opened) - p->page) <= 0 ||
+           (s32)(load(&shared(v)->begun) - p->page) <= 0;
+}
+
 bool sensor_trace_next(struct sensor_trace_place *p,
                        const struct sensor_view *v, bool over,
                        struct sensor_record *out)
 {
     struct copy c;
     for (u32 step = 0; step < STEPS_MAX; step++) {
-        if ((s32)(load(&shared(v)->opened) - p->page) <= 0) {
+        if (is_behind_all(p, v)) {
             if (over)
                 take_last_losses(p, v);
             return false;

@@ -184,8 +184,8 @@ struct sensor_record {
 // of pages.
 //
 // Events have numbers; those for which there was no room do, too. `numbers` has
-// the number of the first event of page n, at n modulo twice the pages: once
-// the pages before it are freed.
+// that of the first event of page n, or of the first one that its first record
+// says is lost, at n modulo twice the pages: once all pages before are freed.
 #define SENSOR_TRACE_PAGE 4096u
 struct sensor_trace {
     uint32_t begun;     // pages that were opened, or are being opened

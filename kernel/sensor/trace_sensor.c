@@ -55,7 +55,7 @@ static const char *describe(void)
     u32 at = (u32)format(text, sizeof(text), "events on one CPU, of a trace\n");
     for (u32 i = 0; i < ARRAY_SIZE(types); i++)
         at += (u32)format(text + at, sizeof(text) - at,
-                          "#type %s %u\nthread, u32\n%s", types[i].name,
+                          "#type %s %u\nrunning, u32\n%s", types[i].name,
                           types[i].type, types[i].fields);
     assert(at < sizeof(text));
     return text;
