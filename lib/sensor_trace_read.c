@@ -40,27 +40,25 @@ static u32 number_of(const struct sensor_view *v, u32 n)
 }
 
 // Goes to the begin of page `n`, which is the oldest one or freed: only of such
-// a page the number is known. False: it is overwritten.
-static bool go_to(struct sensor_trace_place *p, const struct sensor_view *v,
+// a page the number is known. If it is overwritten before it is read, the
+// number may be another page's; copy() finds that out before it is used.
+static void go_to(struct sensor_trace_place *p, const struct sensor_view *v,
                   u32 n)
 {
     p->page = n;
     p->offset = 0;
     p->number = number_of(v, n);
-    return !overtaken(v, n);
 }
 
 // Goes to the middle of what is there, so that it is not overwritten at once.
 static void catch_up(struct sensor_trace_place *p, const struct sensor_view *v)
 {
-    u32 tries = 100, n;
-    do {
-        u32 freed = load(&shared(v)->freed);
-        u32 oldest = load(&shared(v)->begun) - pages(v);
-        n = oldest + pages(v) / 2;
-        if ((s32)(freed - n) < 0)
-            n = (s32)(freed - oldest) < 0 ? oldest : freed;
-    } while (!go_to(p, v, n) && --tries);
+    u32 freed = load(&shared(v)->freed);
+    u32 oldest = load(&shared(v)->begun) - pages(v);
+    u32 n = oldest + pages(v) / 2;
+    if ((s32)(freed - n) < 0)
+        n = (s32)(freed - oldest) < 0 ? oldest : freed;
+    go_to(p, v, n);
 }
 
 void sensor_trace_begin(struct sensor_trace_place *p,
@@ -68,8 +66,8 @@ void sensor_trace_begin(struct sensor_trace_place *p,
 {
     u32 begun = load(&shared(v)->begun);
     *p = (struct sensor_trace_place){ 0 };
-    if (begun > pages(v) && !go_to(p, v, begun - pages(v)))
-        catch_up(p, v);
+    if (begun > pages(v))
+        go_to(p, v, begun - pages(v));
 }
 
 // A record: its head and what follows.
@@ -220,8 +218,7 @@ uint32_t sensor_trace_numbers(const struct sensor_view *v)
     } out;
     struct sensor_trace_place p = { 0 };
     u32 most = v->header.layout.ring.bytes / sizeof(u32);
-    if (!go_to(&p, v, load(&shared(v)->freed)))
-        catch_up(&p, v);
+    go_to(&p, v, load(&shared(v)->freed));
     while (most-- && sensor_trace_next(&p, v, true, &out.record))
         ;
     return p.number;
