@@ -352,7 +352,9 @@ void sensor_print(FILE *out, const char *path, const struct sensor_view *v)
     fprintf(out, ": %s, %s, of task %" PRIu32 "\n",
             sensor_type_text(h->layout.type), closed ? "closed" : "open",
             h->owner);
-    for (const char *line = h->text; *line;) {
+    // The description of a trace's ring, which names all events, is long.
+    bool all = h->layout.type != SENSOR_RING || !h->layout.ring.trace;
+    for (const char *line = h->text; *line && (all || line == h->text);) {
         char copy[SENSOR_TEXT_MAX];
         size_t length = strcspn(line, "\n");
         memcpy(copy, line, length);
