@@ -15,6 +15,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/call_trace.h"
+#include "kernel/profile/trace_pmc.h"
 #include "kernel/profile/trace_private.h"
 #include "kernel/sensor/trace_sensor.h"
 #include "kernel/stream/stream.h"
@@ -24,8 +25,6 @@
 #include <strobe/calls.h>
 
 #define TRACES_MAX 4u
-#define ALL_POINTS ((1u << TRACE_POINTS) - 1)
-_Static_assert(TRACE_POINTS < 32, "bits of trace_options.points");
 
 #define RING_LEAST (2 * PAGE_SIZE)
 #define RING_CHOSEN_MOST MIB(1)
@@ -233,6 +232,8 @@ static void free_session(struct trace_session *s)
 {
     if (s->calls)
         call_trace_end();
+    if (s->pmc)
+        trace_pmc_end();
     for (u32 i = 0; i < cpu_count; i++) {
         if (s->sensor[i])
             trace_sensor_close(s->sensor[i], &s->target.cpu[i].ring);
@@ -359,6 +360,10 @@ static int begin(struct trace_session *s, const struct trace_options *o,
         s->target.except = NULL;
     s->ring_bytes = choose_ring_bytes(&s->stream, o->ring_bytes);
     int err = alloc_rings(s, readers) ? open_sensors(s) : -ENOMEM;
+    if (!err && trace_pmc_wanted(o)) {
+        err = trace_pmc_begin(o);
+        s->pmc = !err;
+    }
     if (!err)
         err = publish(s, !functions);
     if (err)
@@ -402,7 +407,7 @@ int trace_session_begin(u32 options, struct waitq *readers, struct stream **out)
     u32 *functions = NULL;
     if (copy_from_user(&o, options, sizeof(o)))
         return -EFAULT;
-    if (o.size != sizeof(o) || o.points & ~ALL_POINTS ||
+    if (o.size != sizeof(o) || o.points & ~TRACE_ALL_POINTS ||
         o.depth > CALLS_DEPTH_MAX || o.calls_only > 1 ||
         (o.calls_only && o.depth))
         return -EINVAL;

@@ -117,7 +117,7 @@ static void on_event(void *arg, const struct trace_event *e)
 
 static void begin(uint32_t ring_bytes, pid_t task)
 {
-    struct trace_options o = { .points = (1u << TRACE_POINTS) - 1,
+    struct trace_options o = { .points = TRACE_ALL_POINTS,
                                .ring_bytes = ring_bytes,
                                .task = (uint32_t)task };
 

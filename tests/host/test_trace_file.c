@@ -266,7 +266,7 @@ static void names_what_is_near(void **state UNUSED)
 
     assert_int_equal(trace_points_named("sched/wake"), 1u << TRACE_sched_wake);
     assert_int_equal(trace_points_named("irq"), trace_points_named("irq/*"));
-    assert_int_equal(trace_points_named("*"), (1u << TRACE_POINTS) - 1);
+    assert_int_equal(trace_points_named("*"), TRACE_ALL_POINTS & ~(1u << TRACE_sched_pmc));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *text;
         size_t length;

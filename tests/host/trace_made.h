@@ -149,7 +149,7 @@ static inline void make_head(uint32_t cpus)
         .bytes = sizeof(h),
         .trace_version = TRACE_VERSION,
         .cpus = cpus,
-        .points = (1u << TRACE_POINTS) - 1,
+        .points = TRACE_ALL_POINTS,
         .tsc_hz = { 1000000000 },
         .event_cycles = 70,
     };

@@ -13,7 +13,7 @@ import gdb
 
 TRACE_PAGE = 4096
 TRACE_FILE_MAGIC = b"strobtrc"
-FILE_VERSION, TRACE_VERSION = 1, 2
+FILE_VERSION, TRACE_VERSION = 1, 3
 POINTS, THREAD, BLOCKS, END, FLIGHT = 1, 3, 4, 5, 6  # kinds of chunks
 ENDED = 1
 TASKS = 0xffffffff  # the block of tasks
