@@ -71,6 +71,9 @@ trace snapshot; wait; for file in /tmp/s.1 /tmp/s; do trace summary $file | grep
     "monitored": """
 trace record -e task/fork,task/exec -o /tmp/m sh -c 'true; exec sensors record -o /tmp/r /sensors/kernel/trace/* -- sh -c "true; true | cat"'
 trace report /tmp/m | grep -v '^#'; sensors /tmp/r; ls /sensors/kernel/trace | wc -l; rm /tmp/m /tmp/r""",
+    "pmc": """
+trace record -e sched/pmc -o /tmp/p true; echo $?; trace record --counters cycles,branches -o /tmp/p true; echo $?
+trace record --counters cycles,none true; trace record --counters cycles true; ls /tmp/p""",
     "sensors-wrong": "trace record -s none/such -o /tmp/s true; echo $?; trace record -i 0 -o /tmp/s true; echo $?; rm /tmp/s",
     "functions": """
 trace record -1 -F 'sys_*,vfs_*' -o /out/functions dd if=/dev/zero of=/tmp/z bs=1 count=50 2>/dev/null
@@ -119,6 +122,15 @@ def test_monitored(results):
         since = float(recorded) - float(seen[0][0])
         assert abs(float(time) - float(traced[0][0]) - since) < 0.0000021, output
     assert output.splitlines()[-1] == "0", output
+
+
+def test_no_performance_counters(results):
+    """QEMU has none: a trace that wants them is refused, in words, before anything else."""
+    result = results["pmc"]
+    assert result.output.splitlines() == ["1", "1"], result
+    assert result.errors.count("trace: sched/pmc: this machine has no performance counters; ") == 2
+    assert "--counters cycles,none: there is no such event" in result.errors
+    assert "--counters cycles: not two events" in result.errors
 
 
 def test_list(results):
