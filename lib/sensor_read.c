@@ -1,4 +1,5 @@
 #include "lib/sensor_read.h"
+#include "lib/sensor_trace_read.h"
 
 #include "lib/string.h"
 #include "lib/types.h"
@@ -57,8 +58,11 @@ const char *sensor_layout_problem(const struct sensor_layout *l)
         return "a list has 4 to 65536 slots, a power of two, of 32, 64 or 128 "
                "bytes, at most 4 MiB, and the TSC or its numbers as a clock";
     case SENSOR_RING:
-        return "a ring has at least 4096 bytes, a power of two, and at most "
-               "2 MiB";
+        return l->ring.trace
+                   ? "the ring of a trace has at least 4096 bytes, a power of "
+                     "two, and at most 16 MiB"
+                   : "a ring has at least 4096 bytes, a power of two, and at "
+                     "most 2 MiB";
     default:
         return "the type of the sensor is not known";
     }
@@ -194,6 +198,8 @@ struct sensor_totals sensor_view_sums(const struct sensor_view *v)
 
 uint32_t sensor_view_numbers(const struct sensor_view *v)
 {
+    if (v->header.layout.type == SENSOR_RING && v->header.layout.ring.trace)
+        return sensor_trace_numbers(v);
     if (v->header.layout.type == SENSOR_RING)
         return READ_ONCE(((const struct sensor_ring *)v->data)->taken.number);
     return READ_ONCE(((const struct sensor_list *)v->data)->next);

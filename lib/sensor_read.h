@@ -83,6 +83,15 @@ bool sensor_cursor_next(struct sensor_cursor *c, const struct sensor_view *v,
 
 // Each number below ring->taken.number is in exactly one of `read` and `lost`,
 // or is still to come; also in a spoilt ring, whose numbers are what it says.
+struct sensor_trace_place {
+    uint32_t page, offset; // of the next record
+    uint32_t number;       // of the next event
+    uint32_t spoilt;       // pages
+    uint32_t thread;       // that runs
+    uint64_t epoch;        // the time without the bits of records
+    bool ended;            // the losses behind the last event are counted
+};
+
 struct sensor_ring_cursor {
     uint32_t at;   // position of the record to read
     uint32_t next; // its number, once `begun`
@@ -90,8 +99,11 @@ struct sensor_ring_cursor {
     uint64_t read;
     uint64_t lost;   // overtaken, or there was no room, or never finished
     uint64_t spoilt; // places where no record was; the block's rest is skipped
+    struct sensor_trace_place trace; // of a trace's ring, instead of `at`
 };
 
+// The most records that a ring can have.
+uint32_t sensor_ring_records_max(const struct sensor_view *v);
 // Begins with the oldest record that is there. What was before is not counted.
 void sensor_ring_cursor_begin(struct sensor_ring_cursor *c,
                               const struct sensor_view *v);

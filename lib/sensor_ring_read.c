@@ -4,6 +4,7 @@
 // spoilt is the writer's work.
 #include "lib/sensor_read.h"
 
+#include "lib/sensor_trace_read.h"
 #include "lib/string.h"
 #include "lib/types.h"
 
@@ -57,11 +58,20 @@ static u32 oldest(const struct sensor_view *v)
                                   taken_at(v) - sensor_ring_units(layout(v)));
 }
 
+uint32_t sensor_ring_records_max(const struct sensor_view *v)
+{
+    return layout(v)->bytes /
+           (layout(v)->trace ? sizeof(u32) : sizeof(struct sensor_record));
+}
+
 void sensor_ring_cursor_begin(struct sensor_ring_cursor *c,
                               const struct sensor_view *v)
 {
     *c = (struct sensor_ring_cursor){ .begun = true };
-    if (layout(v)->stops) {
+    if (layout(v)->trace) {
+        sensor_trace_begin(&c->trace, v);
+        c->begun = !c->trace.page;
+    } else if (layout(v)->stops) {
         c->at = READ_ONCE(ring(v)->released);
         c->begun = !c->at;
     } else if (overtaken(v, 0)) {
@@ -145,10 +155,24 @@ static enum found copy(const struct sensor_ring_cursor *c,
                                                     : FOUND_RECORD;
 }
 
+static bool next_of_trace(struct sensor_ring_cursor *c,
+                          const struct sensor_view *v, bool over,
+                          struct sensor_record *out)
+{
+    bool found = sensor_trace_next(&c->trace, v, over, out);
+    skip_numbers(c, found ? out->number : c->trace.number);
+    c->spoilt = c->trace.spoilt;
+    c->next += found;
+    c->read += found;
+    return found;
+}
+
 bool sensor_ring_cursor_next(struct sensor_ring_cursor *c,
                              const struct sensor_view *v, bool over,
                              struct sensor_record *out)
 {
+    if (layout(v)->trace)
+        return next_of_trace(c, v, over, out);
     for (u32 step = 0; step < STEPS_MAX; step++) {
         catch_up(c, v);
         // The oldest block's begin may be behind what is published.

@@ -20,6 +20,7 @@
 #define SENSOR_DATA 4096u // offset of the data in the file
 // Most bytes of one sensor's data, and, with headers, of all that a task owns.
 #define SENSOR_BYTES_MAX (4u << 20)
+#define SENSOR_TRACE_BYTES_MAX ((16u << 20) + (64u << 10)) // of a trace's ring
 #define SENSOR_TASK_BYTES_MAX (8u << 20)
 #define SENSOR_TASK_COUNT_MAX 64u // sensors that a task may own
 #define SENSOR_PATH_MAX 63u       // bytes of the path, from /sensors on
@@ -87,6 +88,7 @@ struct sensor_list_layout {
 struct sensor_ring_layout {
     uint32_t bytes; // a power of two
     uint32_t stops; // when it is full; 0: overwrites
+    uint32_t trace; // 1: the pages of a trace, which the kernel alone writes
 };
 #define SENSOR_RING_MIN 4096u
 
@@ -174,6 +176,29 @@ struct sensor_record {
 };
 #define SENSOR_PAD 0xffffu
 
+// A ring of a trace: this, from the next page on the records of
+// <strobe/trace.h> in pages of SENSOR_TRACE_PAGE bytes, which count without
+// end. Page n is cleared when it is opened, and begins with the time. So a
+// reader copies what it finds in a page that is opened, up to a word that is 0;
+// what it has is page n if now, after the copy, begun - n is at most the number
+// of pages.
+//
+// Events have numbers; those for which there was no room do, too. `numbers` has
+// that of the first event of page n, or of the first one that its first record
+// says is lost, at n modulo twice the pages: once all pages before are freed.
+#define SENSOR_TRACE_PAGE 4096u
+struct sensor_trace {
+    uint32_t begun;     // pages that were opened, or are being opened
+    uint32_t opened;    // pages that have records
+    uint32_t freed;     // pages that the trace's own reader has done with, or
+                        // a flight has overwritten
+    uint32_t lost;      // events
+    uint32_t reported;  // of these: records of losses say so
+    uint32_t throttled; // of the lost ones
+    uint32_t reserved[10];
+    uint32_t numbers[];
+};
+
 // --- the request
 
 struct sensor_request {
@@ -230,6 +255,24 @@ static inline bool sensor_power_of_two(uint32_t n)
     return n && !(n & (n - 1));
 }
 
+// Bytes before the pages of a trace's ring: whole pages.
+static inline uint32_t sensor_trace_head(uint32_t ring_bytes)
+{
+    uint32_t numbers = 2 * (ring_bytes / SENSOR_TRACE_PAGE);
+    uint32_t bytes = (uint32_t)sizeof(struct sensor_trace) + numbers * 4;
+    return (bytes + SENSOR_TRACE_PAGE - 1) & ~(SENSOR_TRACE_PAGE - 1);
+}
+
+static inline uint32_t
+sensor_ring_data_bytes(const struct sensor_ring_layout *r)
+{
+    if (!sensor_power_of_two(r->bytes) || r->bytes < SENSOR_RING_MIN ||
+        r->bytes > SENSOR_TRACE_BYTES_MAX || r->stops > 1 || r->trace > 1)
+        return 0;
+    uint32_t head = r->trace ? sensor_trace_head(r->bytes) : SENSOR_DATA;
+    return head + r->bytes;
+}
+
 // Bytes of the data, or 0 if the layout is not valid.
 static inline uint32_t sensor_data_bytes(const struct sensor_layout *l)
 {
@@ -255,12 +298,13 @@ static inline uint32_t sensor_data_bytes(const struct sensor_layout *l)
                     (uint64_t)l->list.slots * l->list.slot_bytes;
         break;
     case SENSOR_RING:
-        if (sensor_power_of_two(l->ring.bytes) &&
-            l->ring.bytes >= SENSOR_RING_MIN && l->ring.stops <= 1)
-            bytes = SENSOR_DATA + (uint64_t)l->ring.bytes;
+        bytes = sensor_ring_data_bytes(&l->ring);
         break;
     default:
         break;
     }
-    return bytes <= SENSOR_BYTES_MAX ? (uint32_t)bytes : 0;
+    bool trace = l->type == SENSOR_RING && l->ring.trace;
+    return bytes <= (trace ? SENSOR_TRACE_BYTES_MAX : SENSOR_BYTES_MAX)
+               ? (uint32_t)bytes
+               : 0;
 }

@@ -35,7 +35,11 @@ enum trace_number {
 
 // --- sessions ---------------------------------------------------------------
 
-#define TRACE_VERSION 2
+#define TRACE_VERSION 3
+
+#define TRACE_ALL_POINTS (0xffffffffu >> (32 - TRACE_POINTS))
+#define TRACE_COUNTERS 2u
+#define TRACE_COUNTER_NAME 32u
 
 struct trace_options {
     uint32_t size; // sizeof(struct trace_options)
@@ -56,14 +60,20 @@ struct trace_options {
     // 1: of functions only the calls, TRACE_R_CALL: which ran, in their order,
     // without returns and durations. `depth` is 0.
     uint32_t calls_only;
+    // The events of sched/pmc, as <strobe/kbox.h> names them; "": none, and
+    // that point is never passed. The counters are the trace's until it ends.
+    char counters[TRACE_COUNTERS][TRACE_COUNTER_NAME];
 };
 
 // SPROFILE_M_TRACE_BEGIN: -EINVAL: an option is out of range, or an address is
 // no function's that can be chosen; -EBUSY: functions, and calls are traced
-// already (CALLS_INFO says by whom); -EUSERS: as many traces as there can be;
-// -ESRCH: no such task; -EPERM: may not profile everything; -ENOMEM: nothing is
-// switched on. SPROFILE_M_PAUSE stops it for good: what is recorded can
-// still be read. SPROFILE_M_END ends it.
+// already (CALLS_INFO says by whom); or counters, and another trace has them,
+// or a CPU has too few that are free; -ENODEV: there are no performance
+// counters; -EOPNOTSUPP: they cannot count these events; -ENOENT: there is no
+// such event; -EUSERS: as many traces as there can be; -ESRCH: no such task;
+// -EPERM: may not profile everything; -ENOMEM: nothing is switched on.
+// SPROFILE_M_PAUSE stops it for good: what is recorded can still be read.
+// SPROFILE_M_END ends it.
 
 // SPROFILE_M_INFO, on the trace's phone. arg[1] = its address.
 struct trace_info {
@@ -168,4 +178,4 @@ struct trace_call {
 };
 #define TRACE_CALL_OFFSET 5u // bytes of the call in a patched entry
 
-_Static_assert(TRACE_POINTS <= TRACE_R_PAD, "types of records");
+_Static_assert(TRACE_POINTS <= 32, "bits of trace_options.points");

@@ -40,6 +40,8 @@ enum trace_file_kind {
     // If functions are traced: the text of system.functions, a line of each:
     // ADDRESS SIZE NAME FILE.
     TRACE_FILE_FUNCTIONS,
+    // text: what the counters of sched/pmc count, a line of each.
+    TRACE_FILE_COUNTERS,
 };
 
 struct trace_file_chunk {

@@ -84,7 +84,7 @@ static bool choose(struct choice *c, const char *event)
         if (strlen(point_names[i]) != len || memcmp(point_names[i], event, len))
             continue;
         *c = (struct choice){ .point = i };
-        if (i == TRACE_profile_sample)
+        if (i == TRACE_profile_sample || i == TRACE_sched_pmc)
             return false; // it has no listeners
         return !colon || choose_field(c, colon + 1);
     }

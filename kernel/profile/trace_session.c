@@ -15,7 +15,9 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/call_trace.h"
+#include "kernel/profile/trace_pmc.h"
 #include "kernel/profile/trace_private.h"
+#include "kernel/sensor/trace_sensor.h"
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
@@ -23,8 +25,6 @@
 #include <strobe/calls.h>
 
 #define TRACES_MAX 4u
-#define ALL_POINTS ((1u << TRACE_POINTS) - 1)
-_Static_assert(TRACE_POINTS < 32, "bits of trace_options.points");
 
 #define RING_LEAST (2 * PAGE_SIZE)
 #define RING_CHOSEN_MOST MIB(1)
@@ -154,9 +154,9 @@ static int copy_ring(struct trace_session *s, u32 cpu, u32 addr, u64 until,
                      u8 *room)
 {
     const struct trace_ring *r = &s->target.cpu[cpu].ring;
-    u32 end = READ_ONCE(r->opened), done = sizeof(struct trace_block);
+    u32 end = READ_ONCE(r->shared->opened), done = sizeof(struct trace_block);
     bool first = true;
-    for (u32 n = READ_ONCE(r->freed); n != end; n++) {
+    for (u32 n = READ_ONCE(r->shared->freed); n != end; n++) {
         u32 bytes = trace_ring_copy(r, n, room);
         if (bytes && first && n)
             s->since = MAX(s->since, trace_page_time(room));
@@ -232,8 +232,13 @@ static void free_session(struct trace_session *s)
 {
     if (s->calls)
         call_trace_end();
-    for (u32 i = 0; i < cpu_count; i++)
+    if (s->pmc)
+        trace_pmc_end();
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (s->sensor[i])
+            trace_sensor_close(s->sensor[i], &s->target.cpu[i].ring);
         trace_ring_free(&s->target.cpu[i].ring);
+    }
     stream_free_rings(&s->stream);
     stream_release(&s->stream);
     kfree(s);
@@ -290,6 +295,17 @@ static bool alloc_rings(struct trace_session *s, struct waitq *readers)
     return all;
 }
 
+// For monitors: what they see first is that the rings are empty.
+static int open_sensors(struct trace_session *s)
+{
+    u32 number = trace_sensor_number();
+    int err = 0;
+    for (u32 i = 0; !err && i < cpu_count; i++)
+        err = trace_sensor_open(&s->target.cpu[i].ring, number, i,
+                                s->stream.uid, &s->sensor[i]);
+    return err;
+}
+
 // `functions` is freed, or the trace of calls has it.
 static int begin_calls(struct trace_session *s, const struct trace_options *o,
                        u32 *functions)
@@ -343,7 +359,13 @@ static int begin(struct trace_session *s, const struct trace_options *o,
     if (s->target.except == &kernel_task)
         s->target.except = NULL;
     s->ring_bytes = choose_ring_bytes(&s->stream, o->ring_bytes);
-    int err = alloc_rings(s, readers) ? publish(s, !functions) : -ENOMEM;
+    int err = alloc_rings(s, readers) ? open_sensors(s) : -ENOMEM;
+    if (!err && trace_pmc_wanted(o)) {
+        err = trace_pmc_begin(o);
+        s->pmc = !err;
+    }
+    if (!err)
+        err = publish(s, !functions);
     if (err)
         kfree(functions);
     if (err || !functions)
@@ -385,7 +407,7 @@ int trace_session_begin(u32 options, struct waitq *readers, struct stream **out)
     u32 *functions = NULL;
     if (copy_from_user(&o, options, sizeof(o)))
         return -EFAULT;
-    if (o.size != sizeof(o) || o.points & ~ALL_POINTS ||
+    if (o.size != sizeof(o) || o.points & ~TRACE_ALL_POINTS ||
         o.depth > CALLS_DEPTH_MAX || o.calls_only > 1 ||
         (o.calls_only && o.depth))
         return -EINVAL;

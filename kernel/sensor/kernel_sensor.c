@@ -17,6 +17,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sensor/sensor.h"
+#include "kernel/sensor/trace_sensor.h"
 #include "kernel/time/callout.h"
 #include "lib/string.h"
 
@@ -315,7 +316,7 @@ int kernel_sensor_add_file(struct vnode *dir, const char *name,
     int err = tmpfs_create(dir, name, strlen(name), S_IFREG | mode, 0, &v);
     if (err)
         return err;
-    err = sensor_create(v, k);
+    err = sensor_create(v, NULL, k);
     if (err) {
         tmpfs_remove_name(tmpfs_node(v));
     } else {
@@ -329,15 +330,14 @@ int kernel_sensor_add_file(struct vnode *dir, const char *name,
     return err;
 }
 
-// The directory `name`, which is created if need be, without a reference.
-static int directory(struct vnode *root, const char *name, size_t len,
+int sensor_directory(struct vnode *root, const char *name, size_t len,
                      struct vnode **out)
 {
     mutex_assert_held(&namespace_lock);
     struct tmpfs_node *found = tmpfs_find(root, name, len);
     if (found) {
         *out = &found->v;
-        return 0;
+        return vnode_type(*out) == S_IFDIR ? 0 : -ENOTDIR;
     }
     int err = tmpfs_create(root, name, len, S_IFDIR | DIRECTORY_MODE, 0, out);
     if (!err)
@@ -350,7 +350,7 @@ static int publish(struct vnode *root, struct kernel_sensor *k)
     const char *slash = strchr(k->path, '/');
     struct vnode *dir;
     assert(slash);
-    int err = directory(root, k->path, (size_t)(slash - k->path), &dir);
+    int err = sensor_directory(root, k->path, (size_t)(slash - k->path), &dir);
     return err ? err : kernel_sensor_add_file(dir, slash + 1, k);
 }
 
@@ -366,9 +366,11 @@ int kernel_sensors_publish(struct vnode *root)
     for (u32 cpu = 0; !err && cpu < cpu_count; cpu++)
         err = publish(root, kernel_switches_of(cpu));
     if (!err)
-        err = directory(root, HEAP, strlen(HEAP), &heap);
-    if (!err)
+        err = sensor_directory(root, HEAP, strlen(HEAP), &heap);
+    if (!err) {
         kernel_gauges_publish(heap);
+        err = trace_sensors_publish(root);
+    }
     mutex_unlock(&namespace_lock);
     return err;
 }

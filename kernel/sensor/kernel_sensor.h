@@ -77,6 +77,11 @@ int kernel_sensors_publish(struct vnode *root);
 int kernel_sensor_add_file(struct vnode *dir, const char *name,
                            struct kernel_sensor *k);
 
+// The directory `name`, which is created if need be, without a reference. With
+// namespace_lock held. -ENOTDIR, -ENOSPC.
+int sensor_directory(struct vnode *root, const char *name, size_t len,
+                     struct vnode **out);
+
 // The rings of all CPUs, before the first use of kernel_switches_of: the ring
 // of a CPU, or NULL.
 void kernel_switches_init(void);

@@ -9,6 +9,8 @@
 //     new -> open -> closed       a program's
 //     off <-> open                the kernel's: open while somebody has the
 //     file
+//     open -> closed              a trace's, which the kernel writes
+//                                 (trace_sensor.h)
 //
 // The name of an open sensor holds a reference to the vnode. A new one goes
 // with its descriptors. A closed one, whose owner has ended or has executed
@@ -47,7 +49,10 @@ struct sensor {
     // The kernel's address of the first page, mapped as long as the sensor
     // exists. NULL: new, or the kernel's and off. Marked: sensor_text reads it.
     struct sensor_header *header;
-    struct kernel_sensor *kernel; // NULL: a program's
+    struct kernel_sensor *kernel; // NULL: a program's, or a trace's
+    bool traced;                  // a trace's. Marked: set with `bytes`
+    bool ended;                   // the trace has. Marked: set once
+    void *memory; // of one that has ended: header and data, freed with it
 };
 
 static inline struct sensor *sensor_of(const struct vnode *v)
@@ -57,9 +62,9 @@ static inline struct sensor *sensor_of(const struct vnode *v)
 
 // sensor_object.c
 
-// A new sensor of the current task or, with `k`, of the kernel. 0, -ENOMEM;
-// -EDQUOT: the task has too many. `v` gets it as its data.
-int sensor_create(struct vnode *v, struct kernel_sensor *k);
+// A new sensor of a task, or of the kernel (NULL), with `k` or without. 0,
+// -ENOMEM; -EDQUOT: the task has too many. `v` gets it as its data.
+int sensor_create(struct vnode *v, struct task *t, struct kernel_sensor *k);
 // Frees it with its data, when the vnode has no users any more.
 void sensor_free(struct sensor *s);
 // Gives a new sensor its type, by a checked layout, and zeroed data. 0,

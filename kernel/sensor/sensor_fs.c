@@ -69,7 +69,7 @@ static int create(struct vnode *dir, const char *name, size_t len, u32 mode,
     int err = tmpfs_create(dir, name, len, mode, rdev, out);
     if (err || type == S_IFDIR)
         return err;
-    err = sensor_create(*out, NULL);
+    err = sensor_create(*out, current_task(), NULL);
     if (err) {
         tmpfs_remove_name(tmpfs_node(*out));
         vnode_unref(*out);
@@ -109,7 +109,7 @@ static int unlink(struct vnode *dir, const char *name, size_t len,
     struct sensor *s = is_sensor(target) ? sensor_of(target) : NULL;
     if (!s)
         return tmpfs_unlink(dir, name, len, target);
-    if (s->kernel)
+    if (s->kernel || READ_ONCE(s->traced))
         return -EPERM;
     set_named(s, true); // tmpfs takes the reference
     int err = tmpfs_unlink(dir, name, len, target);

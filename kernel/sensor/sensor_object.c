@@ -22,9 +22,8 @@ static void add(struct sensor *s)
     list_push_back(&sensors, &s->node);
 }
 
-int sensor_create(struct vnode *v, struct kernel_sensor *k)
+int sensor_create(struct vnode *v, struct task *t, struct kernel_sensor *k)
 {
-    struct task *t = k ? NULL : current_task();
     struct sensor *s = slab_alloc(&sensor_cache);
     int err = 0;
     if (!s)
@@ -77,6 +76,8 @@ void sensor_free(struct sensor *s)
         task_unref(t);
     if (s->bytes)
         user_discharge(s->payer, s->bytes);
+    if (s->memory)
+        vmap_free(s->memory, s->bytes / PAGE_SIZE);
     slab_free(&sensor_cache, s);
 }
 
@@ -102,6 +103,8 @@ static struct sensor *close_one(struct task *t, bool *gone)
 
 bool sensor_closed(const struct sensor *s)
 {
+    if (READ_ONCE(s->traced))
+        return READ_ONCE(s->ended);
     return !s->kernel && READ_ONCE(s->bytes) && !READ_ONCE(s->owner);
 }
 

@@ -49,7 +49,7 @@ int sensor_request(struct sensor *s, u32 arg)
     if (copy_from_user(&r, arg, sizeof(r)))
         return -EFAULT;
     u32 data_bytes = sensor_data_bytes(&r.layout);
-    if (!data_bytes)
+    if (!data_bytes || (r.layout.type == SENSOR_RING && r.layout.ring.trace))
         return -EINVAL;
     int err = check_path(s);
     if (!err)

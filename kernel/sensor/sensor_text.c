@@ -36,12 +36,15 @@ struct view {
     struct chain *text;
     struct tmpfs_node *file;
     const struct sensor_header *header;
+    bool whole; // the data are mapped behind the header
 };
 
 static const void *at(const struct view *v, u32 offset)
 {
     u32 place = SENSOR_DATA + offset;
     assert(offset < v->header->data_bytes);
+    if (v->whole)
+        return (const u8 *)v->header + place;
     spin_lock(&v->file->v.lock);
     struct frame *f = pagetree_get(&v->file->file, place >> PAGE_SHIFT);
     spin_unlock(&v->file->v.lock);
@@ -229,6 +232,15 @@ static void show_ring(const struct view *v)
         chain_printf(v->text, "overtaken, or spoilt\n");
 }
 
+static void show_trace(const struct view *v)
+{
+    chain_printf(v->text,
+                 "%u pages of a trace opened, %u freed; %u events lost\n",
+                 word_at(v, offsetof(struct sensor_trace, opened)),
+                 word_at(v, offsetof(struct sensor_trace, freed)),
+                 word_at(v, offsetof(struct sensor_trace, lost)));
+}
+
 static void show_value(const struct view *v)
 {
     const struct sensor_layout *l = &v->header->layout;
@@ -246,7 +258,10 @@ static void show_value(const struct view *v)
         show_list(v);
         break;
     case SENSOR_RING:
-        show_ring(v);
+        if (l->ring.trace)
+            show_trace(v);
+        else
+            show_ring(v);
         break;
     }
 }
@@ -256,7 +271,8 @@ int sensor_text(struct chain *text, void *sensor)
     struct sensor *s = sensor;
     const struct sensor_header *h =
         __atomic_load_n(&s->header, __ATOMIC_ACQUIRE);
-    struct view v = { text, tmpfs_node(s->vnode), h };
+    struct view v = { text, tmpfs_node(s->vnode), h,
+                      s->kernel || READ_ONCE(s->traced) };
     if (!v.header) {
         chain_printf(text, "a sensor without a type\n");
         return 0;

@@ -93,7 +93,8 @@ static void take_page(const u8 *page)
 // Two pages, the last of which may be nearly empty.
 static void take_ring(const struct trace_ring *r)
 {
-    u32 end = READ_ONCE(r->opened), there = MIN(end - READ_ONCE(r->freed), 2u);
+    u32 end = READ_ONCE(r->shared->opened);
+    u32 there = MIN(end - READ_ONCE(r->shared->freed), 2u);
     memset(&seen, 0, sizeof(seen));
     for (u32 n = end - there; n != end; n++)
         take_page(r->bytes + (n & (r->pages - 1)) * TRACE_PAGE);

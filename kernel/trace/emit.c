@@ -33,6 +33,7 @@ static bool is_wanted(const struct trace_target *t, const struct trace_cpu *c,
     if (!(READ_ONCE(t->points) & 1u << point))
         return false;
     return point == TRACE_sched_switch             ? c->switched
+           : point == TRACE_sched_pmc              ? c->left
            : point == TRACE_sched_wake && !t->only ? true
                                                    : c->chosen;
 }
@@ -114,6 +115,11 @@ void trace_record_sample(const struct trace_profile_sample *record)
     record_in_all(TRACE_profile_sample, record, sizeof(*record));
 }
 
+void trace_record_pmc(const struct trace_sched_pmc *record)
+{
+    record_in_all(TRACE_sched_pmc, record, sizeof(*record));
+}
+
 void trace_notify_switch(const struct trace_sched_switch *record)
 {
     notify(TRACE_sched_switch, record);
@@ -135,8 +141,10 @@ static void choose(bool switched)
     for (; t; t = READ_ONCE(t->next)) {
         struct trace_cpu *c = &t->cpu[here->id];
         bool is = is_chosen(t);
-        if (switched)
+        if (switched) {
             c->switched = c->chosen || is;
+            c->left = c->chosen;
+        }
         c->chosen = is;
     }
     struct trace_cpu *c = first ? &first->cpu[here->id] : NULL;

@@ -13,6 +13,7 @@ struct trace_cpu {
     u32 direct;    // points, see emit.c; marked
     bool chosen;   // the thread that runs is one whose events are recorded
     bool switched; // it, or the one that ran before the last switch
+    bool left;     // the one that ran before
 };
 
 struct trace_target {
@@ -40,5 +41,8 @@ const struct trace_target *trace_targets(void);
 // 0 points no CPU writes into its rings, but for the trace of calls. Thread
 // context, may sleep.
 void trace_target_set(struct trace_target *t, u32 points);
+// What is recorded of a switch to another thread beside the point: of the one
+// that has left. Interrupts are off.
+void trace_record_pmc(const struct trace_sched_pmc *record);
 // To be called when listeners of a point have changed. Thread context.
 void trace_update_direct(void);

@@ -17,7 +17,7 @@ static struct mutex listeners_mutex =
 void trace_listen(struct trace_listener *l)
 {
     assert(l->point < TRACE_POINTS && l->point != TRACE_profile_sample &&
-           l->fn);
+           l->point != TRACE_sched_pmc && l->fn);
     struct trace_point *p = &trace_points[l->point];
     mutex_lock(&listeners_mutex);
     if (!l->users++) {

@@ -2,8 +2,7 @@
 //
 // A page belongs to the writer from the moment it is opened until its last
 // byte is reserved, and to the reader until it is freed. `opened` and `freed`
-// count pages without end. The reader clears what it has read, so a page that
-// is opened is all 0.
+// count pages without end. The writer clears a page before it counts as opened.
 //
 // One writer at a time opens a page: another one, on top of it, finds no room
 // (`limit` is 0) and `opening`, and its record is lost, which is counted.
@@ -24,15 +23,25 @@
 
 // --- memory -----------------------------------------------------------------
 
+_Static_assert(SENSOR_TRACE_PAGE == PAGE_SIZE && TRACE_PAGE == PAGE_SIZE,
+               "pages of a ring");
+
+static u32 memory_pages(u32 bytes)
+{
+    return (SENSOR_DATA + sensor_trace_head(bytes) + bytes) / PAGE_SIZE;
+}
+
 bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake, bool flight)
 {
     assert(bytes >= 2 * PAGE_SIZE && !(bytes & (bytes - 1)));
-    u8 *at = vmap_alloc(bytes / PAGE_SIZE, PROT_R | PROT_W, FRAME_BUFFER);
+    u32 pages = memory_pages(bytes);
+    u8 *at = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
     if (!at)
         return false;
-    memset(at, 0, bytes);
+    memset(at, 0, pages * PAGE_SIZE);
     *r = (struct trace_ring){
-        .bytes = at,
+        .shared = (struct sensor_trace *)(at + SENSOR_DATA),
+        .bytes = at + SENSOR_DATA + sensor_trace_head(bytes),
         .pages = bytes / PAGE_SIZE,
         .wake = wake,
         .flight = flight,
@@ -42,8 +51,10 @@ bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake, bool flight)
 
 void trace_ring_clear(struct trace_ring *r)
 {
-    memset(r->bytes, 0, MIN(r->opened, r->pages) * PAGE_SIZE);
+    memset(r->shared, 0, sizeof(*r->shared));
+    r->shared->numbers[0] = 0;
     *r = (struct trace_ring){
+        .shared = r->shared,
         .bytes = r->bytes,
         .pages = r->pages,
         .wake = r->wake,
@@ -57,11 +68,25 @@ void trace_ring_throttle(struct trace_ring *r, u32 price, u32 burst)
     r->burst = burst;
 }
 
+void *trace_ring_memory(const struct trace_ring *r, u32 *pages)
+{
+    *pages = memory_pages(r->pages * PAGE_SIZE);
+    return r->bytes ? (u8 *)r->shared - SENSOR_DATA : NULL;
+}
+
+void *trace_ring_take_memory(struct trace_ring *r, u32 *pages)
+{
+    void *memory = trace_ring_memory(r, pages);
+    r->bytes = NULL;
+    return memory;
+}
+
 void trace_ring_free(struct trace_ring *r)
 {
-    if (r->bytes)
-        vmap_free(r->bytes, r->pages);
-    r->bytes = NULL;
+    u32 pages;
+    void *memory = trace_ring_take_memory(r, &pages);
+    if (memory)
+        vmap_free(memory, pages);
 }
 
 static u8 *page(const struct trace_ring *r, u32 n)
@@ -115,55 +140,84 @@ static bool is_event(u32 head)
     return type < TRACE_R_PAD || type > TRACE_R_LOST;
 }
 
-// Bytes of complete records at `from`, at most `most`, and how many events are
-// among them.
-static u32 complete(const u8 *from, u32 most, u32 *events)
+static u32 lost_at(const u8 *record, u32 head)
+{
+    return TRACE_HEAD_TYPE(head) == TRACE_R_LOST
+               ? ((const struct trace_lost *)record)->count
+               : 0;
+}
+
+// Bytes of complete records at `from`, at most `most`, how many events are
+// among them, and how many are missing there.
+static u32 complete(const u8 *from, u32 most, u32 *events, u32 *lost)
 {
     u32 n = 0;
-    *events = 0;
+    *events = *lost = 0;
     while (n < most) {
         u32 head = __atomic_load_n((const u32 *)(from + n), __ATOMIC_ACQUIRE);
         u32 size = TRACE_HEAD_WORDS(head) * 4;
         if (!size || size > most - n)
             break;
         *events += is_event(head);
+        *lost += lost_at(from + n, head);
         n += size;
     }
     return n;
 }
 
+// The page `freed` may be overwritten. The number comes first: whoever sees
+// that it is freed finds it.
+static void free_page(struct trace_ring *r)
+{
+    struct sensor_trace *s = r->shared;
+    u32 next = s->freed + 1;
+    WRITE_ONCE(s->numbers[next & (2 * r->pages - 1)], r->number);
+    __atomic_store_n(&s->freed, next, __ATOMIC_RELEASE);
+}
+
 static bool drop_oldest(struct trace_ring *r)
 {
-    u8 *oldest = page(r, r->freed);
-    u32 events;
-    if (complete(oldest, PAGE_SIZE, &events) < PAGE_SIZE)
+    u32 events, lost;
+    if (complete(page(r, r->shared->freed), PAGE_SIZE, &events, &lost) <
+        PAGE_SIZE)
         return false;
-    WRITE_ONCE(r->freed, r->freed + 1); // before: trace_ring_copy looks behind
-    barrier();
-    memset(oldest, 0, PAGE_SIZE);
     r->overwritten += events;
+    r->number += events + lost;
+    free_page(r);
     return true;
 }
 
 static bool has_free_page(const struct trace_ring *r)
 {
-    u32 freed = __atomic_load_n(&r->freed, __ATOMIC_ACQUIRE);
-    return r->opened - freed < r->pages;
+    u32 freed = __atomic_load_n(&r->shared->freed, __ATOMIC_ACQUIRE);
+    return r->shared->opened - freed < r->pages;
+}
+
+// A page that is freed is overwritten: trace_ring_copy and monitors see by
+// `freed` and `begun`, which precede, that what they copy is.
+static u8 *clear_page(struct trace_ring *r)
+{
+    u8 *start = page(r, r->shared->opened);
+    WRITE_ONCE(r->shared->begun, r->shared->opened + 1);
+    barrier();
+    memset(start, 0, PAGE_SIZE);
+    return start;
 }
 
 static void begin_page(struct trace_ring *r)
 {
-    u8 *start = page(r, r->opened);
+    struct sensor_trace *s = r->shared;
+    u8 *start = clear_page(r);
     struct trace_lost *first = (struct trace_lost *)start;
-    u32 lost = READ_ONCE(r->lost), count = lost - r->lost_reported;
+    u32 lost = READ_ONCE(s->lost), count = lost - s->reported;
     u32 bytes = count ? sizeof(*first) : sizeof(first->time);
     u64 now = rdtsc();
     fill_time(&first->time, now);
     if (count)
         first->count = count;
-    r->lost_reported = lost;
+    WRITE_ONCE(s->reported, lost);
     publish(first, now, count ? TRACE_R_LOST : TRACE_R_TIME, bytes);
-    WRITE_ONCE(r->opened, r->opened + 1);
+    __atomic_store_n(&s->opened, s->opened + 1, __ATOMIC_RELEASE);
     WRITE_ONCE(r->place.epoch, epoch_of(now));
     WRITE_ONCE(r->place.at, (u32)start + bytes);
     barrier();
@@ -204,8 +258,8 @@ static void pay(struct trace_ring *r)
 static bool lose(struct trace_ring *r, bool throttled)
 {
     if (throttled)
-        word_increment(&r->throttled);
-    word_increment(&r->lost);
+        word_increment(&r->shared->throttled);
+    word_increment(&r->shared->lost);
     return false;
 }
 
@@ -278,18 +332,19 @@ u64 trace_ring_reserve(struct trace_ring *r, u32 words)
 
 bool trace_ring_quarter_full(const struct trace_ring *r)
 {
-    u32 freed = __atomic_load_n(&r->freed, __ATOMIC_RELAXED);
-    return !r->flight && READ_ONCE(r->opened) - freed > MAX(r->pages / 4, 1u);
+    const struct sensor_trace *s = r->shared;
+    u32 freed = __atomic_load_n(&s->freed, __ATOMIC_RELAXED);
+    return !r->flight && READ_ONCE(s->opened) - freed > MAX(r->pages / 4, 1u);
 }
 
 u32 trace_ring_lost(const struct trace_ring *r)
 {
-    return READ_ONCE(r->lost);
+    return READ_ONCE(r->shared->lost);
 }
 
 u32 trace_ring_throttled(const struct trace_ring *r)
 {
-    return READ_ONCE(r->throttled);
+    return READ_ONCE(r->shared->throttled);
 }
 
 // A writer has interrupts off from the moment at which it reads its record's
@@ -309,36 +364,41 @@ u64 trace_page_time(const u8 page[TRACE_PAGE])
 
 u64 trace_ring_keep(struct trace_ring *r, u64 time)
 {
-    while (r->opened - r->freed > 1 &&
-           trace_page_time(page(r, r->freed + 1)) <= time && drop_oldest(r))
+    const struct sensor_trace *s = r->shared;
+    while (s->opened - s->freed > 1 &&
+           trace_page_time(page(r, s->freed + 1)) <= time && drop_oldest(r))
         ;
-    return r->freed ? trace_page_time(page(r, r->freed)) : 0;
+    return s->freed ? trace_page_time(page(r, s->freed)) : 0;
 }
 
 u32 trace_ring_copy(const struct trace_ring *r, u32 n, u8 to[TRACE_PAGE])
 {
-    u32 events;
+    u32 events, lost;
     memcpy(to, page(r, n), PAGE_SIZE);
     barrier(); // loads are in order (SDM vol. 3, 9.2.2)
-    return (s32)(READ_ONCE(r->freed) - n) > 0
+    return (s32)(READ_ONCE(r->shared->freed) - n) > 0
                ? 0
-               : complete(to, PAGE_SIZE, &events);
+               : complete(to, PAGE_SIZE, &events, &lost);
 }
 
 const void *trace_ring_peek(struct trace_ring *r, u32 room, u32 *bytes)
 {
-    const u8 *from = page(r, r->freed) + r->offset;
-    *bytes = complete(from, MIN(PAGE_SIZE - r->offset, room), &r->peeked);
+    const struct sensor_trace *s = r->shared;
+    const u8 *from = page(r, s->freed) + r->offset;
+    if (s->freed == __atomic_load_n(&s->opened, __ATOMIC_ACQUIRE))
+        room = 0; // not opened yet
+    *bytes = complete(from, MIN(PAGE_SIZE - r->offset, room), &r->peeked,
+                      &r->peeked_lost);
     return from;
 }
 
 void trace_ring_consume(struct trace_ring *r, u32 bytes)
 {
-    memset(page(r, r->freed) + r->offset, 0, bytes);
     r->offset += bytes;
     r->recorded += r->peeked;
+    r->number += r->peeked + r->peeked_lost;
     if (r->offset == PAGE_SIZE) {
         r->offset = 0;
-        __atomic_store_n(&r->freed, r->freed + 1, __ATOMIC_RELEASE);
+        free_page(r);
     }
 }

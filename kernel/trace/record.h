@@ -11,33 +11,40 @@
 // begins with their number. In a flight the oldest page goes instead: there is
 // no reader until the writers have stopped. They are lost, too, while the
 // writer is throttled, so that records do not take all of a CPU's time.
+//
+// The writer clears a page when it opens it: so what was read stays there until
+// then, for monitors that have the ring mapped read-only, as a sensor
+// (<strobe/sensor.h>, struct sensor_trace).
 #pragma once
 
 #include "arch/cpu.h"
 #include "arch/instructions.h"
 #include "arch/trace_ring.h"
 #include "lib/string.h"
+#include <strobe/sensor.h>
 #include <strobe/trace.h>
 
 struct trace_ring {
     struct trace_place place; // first: the stubs know it
     bool opening;             // a page is being opened
     bool flight;
-    u32 opened;              // pages so far; of the writer
-    u32 lost, lost_reported; // records; wrap
-    u32 throttled;           // of the lost ones
+    // What monitors see, too. `freed` is the reader's, in a flight the writer's
+    // until it has stopped; the rest is the writer's. All wrap.
+    struct sensor_trace *shared;
     u32 price, burst;        // TSC cycles: for a record; that may be in advance
     u32 paid_for;            // of place.count
     u32 paid_low, paid_high; // the TSC up to which time is paid for
     bool *wake;              // set, with a deferred interrupt, at a quarter
     u8 *bytes;
     u32 pages; // a power of two
+    // As `shared->freed`.
+    u32 number;      // of the first event that is not freed
+    u64 overwritten; // in a flight: records
     // The reader's.
-    u32 freed, offset; // pages so far; bytes of the current one. In a flight
-                       // `freed` is the writer's until it has stopped
-    u32 peeked;        // records, by the last trace_ring_peek
-    u64 recorded;      // records that were read
-    u64 overwritten;   // in a flight; the writer's
+    u32 offset;   // bytes of the page `freed`
+    u64 recorded; // records that were read
+    // By the last trace_ring_peek: records, and those that are missing there.
+    u32 peeked, peeked_lost;
 };
 
 // All but trace_put: thread context, may sleep. `bytes`: a power of two, of two
@@ -45,6 +52,10 @@ struct trace_ring {
 bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake,
                       bool flight) MUST_CHECK;
 void trace_ring_free(struct trace_ring *r);
+// Its memory: a page for the header of a sensor, `shared`, and the ring.
+void *trace_ring_memory(const struct trace_ring *r, u32 *pages);
+// The same, which the caller is to free: the ring is not used any more.
+void *trace_ring_take_memory(struct trace_ring *r, u32 *pages);
 // Throttles the writer to a record in `price` TSC cycles, by pages; as many as
 // `burst` cycles allow may come at once. Before it writes.
 void trace_ring_throttle(struct trace_ring *r, u32 price, u32 burst);

@@ -75,7 +75,7 @@ static void put_event_trace(struct draw *d, uint32_t *at)
 {
     struct trace_options *o = (void *)at;
     uint32_t *functions = at + sizeof(*o) / sizeof(*at);
-    uint32_t all = (1u << TRACE_POINTS) - 1;
+    uint32_t all = TRACE_ALL_POINTS;
 
     *o = (struct trace_options){
         .size = draw_below(d, 16) ? sizeof(*o) : draw_word(d),

@@ -18,6 +18,7 @@
 
 #include "include/strobe/kbox.h"
 #include "include/strobe/sensor.h"
+#include "include/strobe/trace.h"
 #include "user/libstrobe/strobe.h"
 
 #define PAGE 4096u
@@ -305,6 +306,17 @@ static int do_session(void)
 }
 
 // Without memory it leaves nothing: with its descriptor the name goes.
+// With its rings, which are sensors.
+static int do_trace(void)
+{
+    struct trace_options options = { .points = 1, .ring_bytes = 2 * PAGE };
+    struct profile_session s = { 0 };
+    if (profile_trace_begin(&s, &options) < 0)
+        return outcome(false);
+    profile_end(&s);
+    return WORKED;
+}
+
 static int do_sensor(void)
 {
     const char *path = "/sensors/failalloc";
@@ -358,6 +370,7 @@ static const struct operation {
     { "a thread", do_threads },
     { "terminal", do_terminal },
     { "a profile session", do_session },
+    { "a trace", do_trace },
     { "a sensor", do_sensor },
     { "the kernel's sensors", do_kernel_sensors },
 };

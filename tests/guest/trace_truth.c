@@ -186,7 +186,7 @@ static void compare(const struct worker *w, uint64_t tsc_hz)
 
 int main(int argc, char *argv[])
 {
-    struct trace_options o = { .points = (1u << TRACE_POINTS) - 1,
+    struct trace_options o = { .points = TRACE_ALL_POINTS,
                                .ring_bytes = BUFFER_BYTES };
     struct profile_session s = { 0 };
     struct trace_info info;

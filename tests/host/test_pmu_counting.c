@@ -92,6 +92,43 @@ static void all_fit(void **state UNUSED)
     assert_int_equal(cpu.enabled, 0);
 }
 
+// As sched/pmc reads them (kernel/profile/trace_pmc.c): two counters that run
+// all the time, and what they counted from one reading to the next.
+static void read_at_switches(const struct model_type *type)
+{
+    u64 last[2] = { 0 };
+
+    begin(type);
+    add("cycles");
+    add("instructions:u");
+    pmu_group_in(&cpu, &group, model.time);
+    for (u32 i = 0; i < 3000; i++) {
+        u32 steps = random_below(5000);
+        model.user = i % 3 != 0;
+        model_run(steps);
+        pmu_group_update(&cpu, &group, model.time);
+        for (u32 e = 0; e < 2; e++)
+            assert_true(group.counter[e] != PMU_NONE);
+        assert_int_equal(group.count[0].value - last[0], steps);
+        assert_int_equal(group.count[1].value - last[1],
+                         model.user ? steps : 0);
+        last[0] = group.count[0].value;
+        last[1] = group.count[1].value;
+    }
+    pmu_group_out(&cpu, &group, model.time);
+    assert_true(!cpu.enabled && !model.faults);
+}
+
+static void read_at_all_switches(void **state UNUSED)
+{
+    static const struct model_type *const types[] = {
+        &model_p6, &model_v1, &model_v2,  &model_v4,  &model_v5,
+        &model_k7, &model_k8, &model_f15, &model_zen, &model_zen4
+    };
+    for (u32 i = 0; i < ARRAY_SIZE(types); i++)
+        read_at_switches(types[i]);
+}
+
 static void in_turn(const struct model_type *type)
 {
     static const struct {
@@ -454,6 +491,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_fit),
+        cmocka_unit_test(read_at_all_switches),
         cmocka_unit_test(all_in_turn),
         cmocka_unit_test(in_and_out),
         cmocka_unit_test(wrap),

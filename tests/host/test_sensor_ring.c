@@ -38,7 +38,7 @@ static void make(bool stops)
     header->magic = SENSOR_MAGIC;
     header->version = SENSOR_VERSION;
     header->layout.type = SENSOR_RING;
-    header->layout.ring = (struct sensor_ring_layout){ BYTES, stops };
+    header->layout.ring = (struct sensor_ring_layout){ BYTES, stops, 0 };
     header->data_bytes = sensor_data_bytes(&header->layout);
     assert_null(sensor_view_init(&view, file, sizeof(file)));
     sensor_ring_cursor_begin(&cursor, &view);

@@ -328,11 +328,24 @@ static void damage_does_no_harm(void **state UNUSED)
     }
 }
 
+static void counts_are_counters(void **state UNUSED)
+{
+    make_counts(true);
+    write_file(made.bytes, made.used);
+    char *text = chrome_text();
+    is_whole(text);
+    has(text, "\"name\":\"counters of CPU 0\",\"ts\":0.016,\"args\":"
+              "{\"cycles\":500,\"instructions\":100}}");
+    has(text, "\"args\":{\"cycles\":4294967296,\"instructions\":7}}");
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slices_are_what_happened),
         cmocka_unit_test(losses_are_a_counter),
+        cmocka_unit_test(counts_are_counters),
         cmocka_unit_test(streams_have_all_events),
         cmocka_unit_test(losses_are_between_packets),
         cmocka_unit_test(a_long_stream_is_many_packets),

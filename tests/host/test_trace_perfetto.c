@@ -324,6 +324,18 @@ static void calls_are_flows(void **state UNUSED)
     free(text);
 }
 
+static void counts_are_counters(void **state UNUSED)
+{
+    make_counts(true);
+    char *text = perfetto_text(made.used);
+    has(text, "\ntrack 9:0 parent 3:0 cycles\n");
+    has(text, "\ntrack 9:1 parent 3:0 instructions\n");
+    has(text, "\ncounter 0 9:0 1000\ncounter 0 9:1 2000\n"
+              "instant 0 1:7 sched/pmc\n");
+    has(text, "\ncounter 32 9:0 4294967296\ncounter 32 9:1 7\n");
+    free(text);
+}
+
 static void one_task_has_no_scheduling(void **state UNUSED)
 {
     uint32_t task = 7;
@@ -380,6 +392,7 @@ int main(void)
         cmocka_unit_test(packets_are_what_happened),
         cmocka_unit_test(losses_are_told_where_they_are),
         cmocka_unit_test(calls_are_flows),
+        cmocka_unit_test(counts_are_counters),
         cmocka_unit_test(one_task_has_no_scheduling),
         cmocka_unit_test(what_is_whole_is_written),
         cmocka_unit_test(damage_does_no_harm),

@@ -138,6 +138,19 @@ static inline void add_call(uint64_t time)
     add_event(time, TRACE_R_CALL, fields, sizeof(fields));
 }
 
+// What two counters have counted until `thread` leaves CPU 0, by their names.
+static inline void add_counters(void)
+{
+    add_chunk(TRACE_FILE_COUNTERS, "cycles\ninstructions\n", 20);
+}
+
+static inline void add_counts(uint64_t time, uint32_t thread, uint64_t first,
+                              uint64_t second)
+{
+    struct trace_sched_pmc c = { thread, first, second };
+    add_event(time, TRACE_sched_pmc, &c, sizeof(c));
+}
+
 #define START 0x100001000ull // its low word is small: `at` may lie before it
 
 // The file up to its events.
@@ -149,7 +162,7 @@ static inline void make_head(uint32_t cpus)
         .bytes = sizeof(h),
         .trace_version = TRACE_VERSION,
         .cpus = cpus,
-        .points = (1u << TRACE_POINTS) - 1,
+        .points = TRACE_ALL_POINTS,
         .tsc_hz = { 1000000000 },
         .event_cycles = 70,
     };
@@ -161,6 +174,20 @@ static inline void make_head(uint32_t cpus)
     add_chunk(TRACE_FILE_COMMAND, "dd if=x", 7);
     add_chunk(TRACE_FILE_THREAD, &t, sizeof(t));
     add_chunk(99, "unknown", 7);
+}
+
+// A block of two threads' runs.
+static inline void make_counts(bool named)
+{
+    make_head(1);
+    if (named)
+        add_counters();
+    begin_blocks();
+    begin_block(0, START + 0x800);
+    add_time(START, 7);
+    add_counts(START + 0x10, 7, 1000, 2000);
+    add_counts(START + 0x20, 0, 500, 100);
+    add_counts(START + 0x30, 7, 0x100000000ull, 7);
 }
 
 #define EVENTS 12u

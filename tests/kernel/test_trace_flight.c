@@ -95,7 +95,7 @@ KERNEL_TEST(trace_flight_is_copied)
     u8 *room = kmalloc(PAGE_SIZE);
     expect(room);
     put(r, 0, ROUNDS);
-    u32 from = r->freed, end = r->opened;
+    u32 from = r->shared->freed, end = r->shared->opened;
     for (u32 n = from; n != end; n++) {
         u32 bytes = trace_ring_copy(r, n, room);
         see(&k, room, bytes);

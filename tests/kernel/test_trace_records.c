@@ -13,7 +13,6 @@
 
 #define TRACED NOINLINE __attribute__((patchable_function_entry(5)))
 #define RING_BYTES (4 * PAGE_SIZE)
-#define ALL_POINTS ((1u << TRACE_POINTS) - 1)
 
 extern char text_start[], text_end[];
 
@@ -450,9 +449,9 @@ KERNEL_TEST(trace_storm)
         u32 *functions = all_functions(&count);
         calls_only = test_random() % 2;
         struct trace_session *other =
-            begin(test_random() & ALL_POINTS, NULL, 0, 0);
+            begin(test_random() & TRACE_ALL_POINTS, NULL, 0, 0);
         struct trace_session *trace =
-            begin(test_random() & ALL_POINTS, functions, count,
+            begin(test_random() & TRACE_ALL_POINTS, functions, count,
                   RING_BYTES << test_random() % 4);
         for (u32 steps = test_random() % 6; trace && steps; steps--) {
             thread_sleep_until(clock_now_ns() +

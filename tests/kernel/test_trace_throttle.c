@@ -36,16 +36,16 @@ static u32 put_pages(struct trace_ring *r)
 // time that it takes decides how many pages it may be, beside those at once.
 static void put_at_price(struct trace_ring *r)
 {
-    u32 opened = r->opened, lost = r->lost;
+    u32 opened = r->shared->opened, lost = trace_ring_lost(r);
     u64 began = rdtsc();
     u32 stored = put_pages(r);
     u32 most = BURST_PAGES + 2 + (u32)((rdtsc() - began) / PACE);
-    opened = r->opened - opened;
-    lost = r->lost - lost;
+    opened = r->shared->opened - opened;
+    lost = trace_ring_lost(r) - lost;
     expect(opened >= BURST_PAGES && opened <= most);
     expect(stored + lost == PAGES * PAGE_RECORDS);
     expect(lost || most >= PAGES);
-    expect(trace_ring_throttled(r) == r->lost);
+    expect(trace_ring_throttled(r) == trace_ring_lost(r));
 }
 
 KERNEL_TEST(trace_writers_are_throttled)
@@ -62,6 +62,6 @@ KERNEL_TEST(trace_writers_without_a_price_write_all)
 {
     struct trace_ring *r = begin_ring(0);
     expect(put_pages(r) == PAGES * PAGE_RECORDS);
-    expect(!r->lost && !trace_ring_throttled(r));
+    expect(!trace_ring_lost(r) && !trace_ring_throttled(r));
     trace_ring_free(r);
 }

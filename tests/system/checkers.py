@@ -26,7 +26,7 @@ MEETINGS = (
     "ipc_calls", "ipc_death", "killed", "ledger_storm", "mm_fork", "mm_threads",
     "process", "profile_books", "profile_ends", "profile_rings", "profile_storm",
     "sensor_files", "sensor_ring_storm", "sensor_storm", "signals", "signals_queued", "sleeps", "sysinfo_fuzz", "sysinfo_tasks",
-    "text_busy", "threads", "timers", "tty_jobs")
+    "text_busy", "threads", "timers", "trace_monitor", "tty_jobs")
 ALONE = tuple(name for name in PROGRAMS if name not in MEETINGS)
 
 SIDE_BY_SIDE = 4

@@ -68,6 +68,12 @@ kill -9 $!; killall -9 sensor_decoder; wait; trace summary /tmp/s | grep -E '^ve
     "sensors-flight": """
 trace record --flight 5 -s verner/frames -o /tmp/s sh -c '/test/sensor_decoder 100 >/dev/null; sleep 0.5; /test/sensor_decoder 300 >/dev/null; sleep 2' & sleep 0.4
 trace snapshot; wait; for file in /tmp/s.1 /tmp/s; do trace summary $file | grep -E '^verner|^MISSING|^# sensors'; done; rm /tmp/s /tmp/s.1""",
+    "monitored": """
+trace record -e task/fork,task/exec -o /tmp/m sh -c 'true; exec sensors record -o /tmp/r /sensors/kernel/trace/* -- sh -c "true; true | cat"'
+trace report /tmp/m | grep -v '^#'; sensors /tmp/r; ls /sensors/kernel/trace | wc -l; rm /tmp/m /tmp/r""",
+    "pmc": """
+trace record -e sched/pmc -o /tmp/p true; echo $?; trace record --counters cycles,branches -o /tmp/p true; echo $?
+trace record --counters cycles,none true; trace record --counters cycles true; rm -f /tmp/p""",
     "sensors-wrong": "trace record -s none/such -o /tmp/s true; echo $?; trace record -i 0 -o /tmp/s true; echo $?; rm /tmp/s",
     "functions": """
 trace record -1 -F 'sys_*,vfs_*' -o /out/functions dd if=/dev/zero of=/tmp/z bs=1 count=50 2>/dev/null
@@ -99,6 +105,32 @@ def test_a_trace_is_the_ledger(smp):
     result = vm("/test/trace_truth", "--icount", "3", smp=smp)
     assert result.status == 0, result
     assert "ok the pieces" in result.output and "ok each system" in result.output
+
+
+def test_monitored(results):
+    """What `sensors` records of a trace's rings is what the trace has: the same events, at
+    the same times, with the same fields. The rings go with the trace."""
+    output = results["monitored"].output
+    traced = re.findall(r"^ +([\d.]+) +\d+ +\d+ +\S+:(\d+) +task/(\w+) +(.*)$", output,
+                        re.MULTILINE)
+    seen = re.findall(r"^ +(-?[\d.]+) /sensors/kernel/trace/\d+\.\d+ +\d+ \d+ task\.(\w+) "
+                      r"running=(\d+) (.*)$", output, re.MULTILINE)
+    assert len(traced) >= 7, output
+    assert ([(thread, name, fields.strip()) for _, thread, name, fields in traced]
+            == [(thread, name, fields) for _, name, thread, fields in seen]), output
+    for (time, *_), (recorded, *_) in zip(traced, seen):
+        since = float(recorded) - float(seen[0][0])
+        assert abs(float(time) - float(traced[0][0]) - since) < 0.0000021, output
+    assert output.splitlines()[-1] == "0", output
+
+
+def test_no_performance_counters(results):
+    """QEMU has none: a trace that wants them is refused, in words."""
+    result = results["pmc"]
+    assert result.output.splitlines() == ["1", "1"], result
+    assert result.errors.count("trace: sched/pmc: this machine has no performance counters; ") == 2
+    assert "--counters cycles,none: there is no such event" in result.errors
+    assert "--counters cycles: not two events" in result.errors
 
 
 def test_list(results):

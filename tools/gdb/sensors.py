@@ -56,7 +56,7 @@ def page(tree, index):
 def contents(sensor):
     """The bytes of its file."""
     count = int(sensor["bytes"]) // PAGE
-    if sensor["kernel"]:
+    if sensor["kernel"] or sensor["traced"]:
         return read(int(sensor["header"]), count * PAGE)
     tree = node_of(sensor)["file"]
     return b"".join(read(page(tree, i), PAGE) for i in range(count))
@@ -68,6 +68,8 @@ def state(sensor):
         return "open" if int(sensor["kernel"]["opening"]) else "off"
     if not int(sensor["bytes"]):
         return "new"
+    if sensor["traced"]:
+        return "closed" if sensor["ended"] else "open"
     return "open" if sensor["owner"] else "closed"
 
 

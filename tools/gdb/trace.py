@@ -13,7 +13,7 @@ import gdb
 
 TRACE_PAGE = 4096
 TRACE_FILE_MAGIC = b"strobtrc"
-FILE_VERSION, TRACE_VERSION = 1, 2
+FILE_VERSION, TRACE_VERSION = 1, 3
 POINTS, THREAD, BLOCKS, END, FLIGHT = 1, 3, 4, 5, 6  # kinds of chunks
 ENDED = 1
 TASKS = 0xffffffff  # the block of tasks
@@ -57,7 +57,8 @@ def complete(page):
 
 def events_of(ring):
     """The records of a ring that are not read yet, in order."""
-    data, freed, opened = b"", int(ring["freed"]), int(ring["opened"])
+    shared = ring["shared"]
+    data, freed, opened = b"", int(shared["freed"]), int(shared["opened"])
     pages = int(ring["pages"])
     if (opened - freed) % WRAP > pages:
         raise gdb.GdbError("a trace's ring is damaged")
@@ -113,7 +114,9 @@ def write(path, session):
     events = [events_of(ring) for ring in rings]
     names = unread(session["stream"]["rings"]["events"])
     sums = {name: sum(int(ring[name]) for ring in rings)
-            for name in ("recorded", "lost", "throttled", "overwritten")}
+            for name in ("recorded", "overwritten")}
+    sums |= {name: sum(int(ring["shared"][name]) for ring in rings)
+             for name in ("lost", "throttled")}
     flight = int(session["flight_ms"])
     with open(path, "wb") as file:
         file.write(head(session) + chunk(POINTS, points()) + b"".join(threads()))

@@ -182,10 +182,32 @@ static void on_lost(void *arg, const struct trace_event *e, uint64_t time)
     fprintf(c->out, ",\"args\":{\"lost\":%" PRIu64 "}}", c->tracks.lost);
 }
 
+// One counter for each CPU: what the thread that leaves has counted.
+static void put_counts(struct chrome *c, const struct trace_event *e)
+{
+    const struct trace_file *f = c->tracks.file;
+    struct trace_sched_pmc counts;
+    char name[32];
+
+    if (!trace_fields(e, &counts, sizeof(counts)))
+        return;
+    snprintf(name, sizeof(name), "counters of CPU %" PRIu32, e->cpu);
+    begin(c, "C", CPUS, 0, name);
+    put_us(c->out, "ts", ns_at(c, e->time));
+    fputs(",\"args\":{", c->out);
+    json_string(c->out, f->counters[0], strlen(f->counters[0]));
+    fprintf(c->out, ":%" PRIu64 ",", counts.first);
+    json_string(c->out, f->counters[1], strlen(f->counters[1]));
+    fprintf(c->out, ":%" PRIu64 "}}", counts.second);
+}
+
 static void on_point(void *arg, const struct trace_event *e)
 {
     struct chrome *c = arg;
     size_t size;
+
+    if (e->type == TRACE_sched_pmc)
+        put_counts(c, e);
 
     begin(c, "i", e->thread ? CALLS : CPUS,
           e->thread ? e->thread : CPU_TRACK + e->cpu,

@@ -104,7 +104,17 @@ enum { EVENT = 1, CPU, RESULT, NUMBER, ADDRESS, END, COMMAND, TSC_HZ };
 
 // Kinds of tracks: the upper word of their uuids. The lower one is a thread, a
 // process, a CPU, a sensor or 0.
-enum { THREADS = 1, PROCESSES, CPUS, ALL_CPUS, LOSSES, RUNS, SENSORS, SENSOR };
+enum {
+    THREADS = 1,
+    PROCESSES,
+    CPUS,
+    ALL_CPUS,
+    LOSSES,
+    RUNS,
+    SENSORS,
+    SENSOR,
+    COUNTS
+};
 
 struct perfetto {
     FILE *out;
@@ -234,6 +244,32 @@ static void on_thread(void *arg, const struct track *t)
     put_track(p);
 }
 
+static void put_counter(struct perfetto *p, uint64_t id, uint64_t parent,
+                        const char *name)
+{
+    begin_track(p, id, parent, name);
+    message_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
+    message_add(&p->part, TRACK_COUNTER, &p->inner);
+    put_track(p);
+}
+
+// What the thread that leaves has counted: a track of a CPU for each counter.
+static uint64_t counter_uuid(uint32_t cpu, uint32_t i)
+{
+    return uuid(COUNTS, cpu * TRACE_COUNTERS + i);
+}
+
+static void put_cpu_counters(struct perfetto *p)
+{
+    const struct trace_file *f = p->tracks.file;
+
+    for (uint32_t cpu = 0; cpu < f->head.cpus; cpu++) {
+        for (uint32_t i = 0; i < TRACE_COUNTERS; i++)
+            put_counter(p, counter_uuid(cpu, i), uuid(CPUS, cpu),
+                        f->counters[i]);
+    }
+}
+
 static void put_cpus(struct perfetto *p)
 {
     char name[32];
@@ -245,10 +281,9 @@ static void put_cpus(struct perfetto *p)
         begin_track(p, uuid(CPUS, i), uuid(ALL_CPUS, 0), name);
         put_track(p);
     }
-    begin_track(p, uuid(LOSSES, 0), uuid(ALL_CPUS, 0), "lost events");
-    message_number(&p->inner, COUNTER_UNIT, UNIT_COUNT);
-    message_add(&p->part, TRACK_COUNTER, &p->inner);
-    put_track(p);
+    put_counter(p, uuid(LOSSES, 0), uuid(ALL_CPUS, 0), "lost events");
+    if (p->tracks.file->head.points & 1u << TRACE_sched_pmc)
+        put_cpu_counters(p);
 }
 
 // --- scheduling -------------------------------------------------------------
@@ -385,8 +420,29 @@ static void put_instant(struct perfetto *p, const struct trace_event *e,
     put_event(p, e->time);
 }
 
+static void put_count(struct perfetto *p, const struct trace_event *e,
+                      uint32_t i, uint64_t count)
+{
+    begin_event(p, COUNTER, counter_uuid(e->cpu, i));
+    message_value(&p->event, EVENT_COUNTER, count);
+    put_event(p, e->time);
+}
+
+static void put_counts(struct perfetto *p, const struct trace_event *e)
+{
+    struct trace_sched_pmc counts;
+
+    if (e->cpu >= p->tracks.file->head.cpus ||
+        !trace_fields(e, &counts, sizeof(counts)))
+        return;
+    put_count(p, e, 0, counts.first);
+    put_count(p, e, 1, counts.second);
+}
+
 static void on_point(void *arg, const struct trace_event *e)
 {
+    if (e->type == TRACE_sched_pmc)
+        put_counts(arg, e);
     put_instant(arg, e,
                 e->thread ? uuid(THREADS, e->thread) : uuid(CPUS, e->cpu));
 }

@@ -83,8 +83,8 @@ struct sensor_records { // a ring
 #define SENSOR_LOGICAL_EVENTS_INIT(slots, slot_bytes)                          \
     { NULL, { slots, slot_bytes, SENSOR_CLOCK_LOGICAL } }
 // A ring that overwrites what is old, or stops when it is full.
-#define SENSOR_RECORDS_INIT(bytes) { NULL, { bytes, 0 } }
-#define SENSOR_STOPPING_INIT(bytes) { NULL, { bytes, 1 } }
+#define SENSOR_RECORDS_INIT(bytes) { NULL, { bytes, 0, 0 } }
+#define SENSOR_STOPPING_INIT(bytes) { NULL, { bytes, 1, 0 } }
 // Bins of `width`, from `first` on.
 #define SENSOR_LINEAR_INIT(first, width, bins)                     \
     { { NULL }, 0, 0, 0, 0, 0, { SENSOR_LANES, 0,                              \

@@ -26,7 +26,7 @@ const char *sensor_file_open(struct sensor_file *f, const char *path)
         return strerror(errno);
     f->memory = MAP_FAILED;
     if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
-        st.st_size <= (off_t)(SENSOR_DATA + SENSOR_BYTES_MAX)) {
+        st.st_size <= (off_t)(SENSOR_DATA + SENSOR_TRACE_BYTES_MAX)) {
         f->size = (size_t)st.st_size;
         f->memory = mmap(NULL, f->size, PROT_READ, MAP_SHARED, f->fd, 0);
     }
@@ -155,7 +155,7 @@ static void print_ring(FILE *out, const struct sensor_view *v, bool json)
     } r;
     struct sensor_ring_cursor c;
     uint64_t lost = 0;
-    uint32_t most = v->header.layout.ring.bytes / sizeof(r.record);
+    uint32_t most = sensor_ring_records_max(v);
     bool closed = sensor_wide_read(&v->header.closed_ns);
 
     sensor_ring_cursor_begin(&c, v);
@@ -352,7 +352,9 @@ void sensor_print(FILE *out, const char *path, const struct sensor_view *v)
     fprintf(out, ": %s, %s, of task %" PRIu32 "\n",
             sensor_type_text(h->layout.type), closed ? "closed" : "open",
             h->owner);
-    for (const char *line = h->text; *line;) {
+    // The description of a trace's ring, which names all events, is long.
+    bool all = h->layout.type != SENSOR_RING || !h->layout.ring.trace;
+    for (const char *line = h->text; *line && (all || line == h->text);) {
         char copy[SENSOR_TEXT_MAX];
         size_t length = strcspn(line, "\n");
         memcpy(copy, line, length);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define NS 1000000000u
 #define DURATION_MIN_NS 1000000u
@@ -221,8 +222,7 @@ static void put_records(struct sensor_recorder *r, struct sensor_source *s,
         struct sensor_record record;
         uint8_t bytes[SENSOR_RECORD_MAX];
     } e;
-    uint32_t most =
-        s->file.view.header.layout.ring.bytes / sizeof(struct sensor_record);
+    uint32_t most = sensor_ring_records_max(&s->file.view);
 
     while (most-- &&
            sensor_ring_cursor_next(&s->ring, &s->file.view, over, &e.record)) {
@@ -428,9 +428,12 @@ static bool is_named(const char *patterns, const char *path)
     return false;
 }
 
+// The rings of a trace that this program has begun are its own, too.
 static bool is_known(const struct sensor_recorder *r,
                      const struct sysinfo_sensor *listed)
 {
+    if (listed->owner == (uint32_t)getpid())
+        return true;
     for (uint32_t i = 0; i < r->count; i++) {
         const struct sensor_source *s = r->sources[i];
         if (s->owner == listed->owner && strcmp(s->path, listed->path) == 0)

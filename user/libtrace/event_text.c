@@ -87,12 +87,27 @@ static void put_fields(FILE *out, const struct trace_event *e)
     }
 }
 
+static void put_counts(FILE *out, const struct trace_file *f,
+                       const struct trace_event *e)
+{
+    struct trace_sched_pmc c;
+    char name[32];
+
+    memcpy(&c, e->fields, sizeof(c));
+    trace_file_thread(f, c.thread, name);
+    fprintf(out, " %s %s=%" PRIu64 " %s=%" PRIu64, name, f->counters[0],
+            c.first, f->counters[1], c.second);
+}
+
 static void put_point(FILE *out, const struct trace_file *f,
                       const struct trace_event *e)
 {
     switch (e->type) {
     case TRACE_sched_switch:
         put_switch(out, f, e);
+        break;
+    case TRACE_sched_pmc:
+        put_counts(out, f, e);
         break;
     case TRACE_sched_wake:
         put_wake(out, f, e);

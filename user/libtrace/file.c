@@ -155,6 +155,11 @@ static size_t take(struct trace_file *f, void *out, size_t size)
     return fread(out, 1, size, f->in);
 }
 
+static size_t least(uint64_t a, uint64_t b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
 // Names end up in lines of a terminal.
 static bool is_printable(const char *text, size_t size)
 {
@@ -179,6 +184,23 @@ static void take_functions(struct trace_file *f, uint64_t there)
     free(text);
 }
 
+static void take_counters(struct trace_file *f, uint32_t bytes)
+{
+    char text[TRACE_COUNTERS * (TRACE_COUNTER_NAME + 1) + 1];
+    size_t n = take(f, text, least(bytes, sizeof(text) - 1));
+    const char *line = text;
+
+    if (!is_printable(text, n))
+        return;
+    for (uint32_t i = 0; i < TRACE_COUNTERS; i++) {
+        size_t length = strcspn(line, "\n");
+        if (length && length < TRACE_COUNTER_NAME)
+            snprintf(f->counters[i], TRACE_COUNTER_NAME, "%.*s", (int)length,
+                     line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 void trace_file_function(const struct trace_file *f, uint32_t address,
                          char *out)
 {
@@ -188,11 +210,6 @@ void trace_file_function(const struct trace_file *f, uint32_t address,
         snprintf(out, TRACE_FUNCTION_BYTES, "%s", at->name);
     else
         snprintf(out, TRACE_FUNCTION_BYTES, "%#" PRIx32, address);
-}
-
-static size_t least(uint64_t a, uint64_t b)
-{
-    return (size_t)(a < b ? a : b);
 }
 
 uint64_t trace_file_whole_since(const struct trace_file *f)
@@ -256,6 +273,9 @@ static const char *take_description(struct trace_file *f, uint32_t kind,
         break;
     case TRACE_FILE_FUNCTIONS:
         take_functions(f, there);
+        break;
+    case TRACE_FILE_COUNTERS:
+        take_counters(f, (uint32_t)there);
         break;
     case TRACE_FILE_FLIGHT:
         take(f, &f->flight, least(there, sizeof(f->flight)));
@@ -368,6 +388,8 @@ static const char *read_descriptions(struct trace_file *f)
 const char *trace_file_open(struct trace_file *f, const char *path)
 {
     memset(f, 0, sizeof(*f));
+    strcpy(f->counters[0], "first");
+    strcpy(f->counters[1], "second");
     f->in = fopen(path, "rb");
     if (!f->in)
         return strerror(errno);

@@ -21,9 +21,11 @@ struct trace_file {
     struct trace_file_flight flight; // ms: 0: it is of no flight
     char command[256];               // "": none
     struct functions functions;      // that it names; count 0: none
-    uint64_t tsc_hz;                 // never 0
-    struct trace_reader reader;      // its events and losses so far
-    struct recording sensors;        // in the order of time
+    // What sched/pmc counts; "first" and "second" if it does not say.
+    char counters[TRACE_COUNTERS][TRACE_COUNTER_NAME];
+    uint64_t tsc_hz;            // never 0
+    struct trace_reader reader; // its events and losses so far
+    struct recording sensors;   // in the order of time
     // May be set: trace_file_events() calls it with what the sensors had, in
     // the order of time between the events.
     void (*sensed)(void *arg, const struct recorded *one);

@@ -111,7 +111,11 @@ static bool is_named(uint32_t point, const char *pattern)
     const char *slash = strchr(pattern, '/');
     size_t group = slash ? (size_t)(slash - pattern) : strlen(pattern);
 
-    if (strcmp(pattern, "*") == 0 || strcmp(pattern, points[point].name) == 0)
+    if (strcmp(pattern, points[point].name) == 0)
+        return true;
+    if (point == TRACE_sched_pmc) // it takes counters
+        return false;
+    if (strcmp(pattern, "*") == 0)
         return true;
     return (!slash || strcmp(slash, "/*") == 0) &&
            strlen(points[point].group) == group &&

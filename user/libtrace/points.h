@@ -32,7 +32,7 @@ bool trace_field_is_address(const struct trace_field *f);
 bool trace_points_are(const char *text, size_t size);
 
 // The points that `pattern` names: GROUP/NAME, GROUP/* or GROUP, or * for all,
-// as bits. 0: it names none.
+// as bits. 0: it names none. sched/pmc is in no group.
 uint32_t trace_points_named(const char *pattern);
 // Prints "Near are: ...": points whose names differ little from `pattern`.
 void trace_points_print_near(const char *pattern, FILE *out);

@@ -31,6 +31,12 @@ struct counted_function {
     uint64_t calls;
 };
 
+// Of one thread: what performance counters have counted, in how many runs.
+struct counted_thread {
+    uint32_t thread;
+    uint64_t runs, counts[TRACE_COUNTERS];
+};
+
 struct summary {
     struct trace_file *file;
     uint64_t first, last;
@@ -43,6 +49,8 @@ struct summary {
     struct counted_function *functions;
     uint32_t function_count, function_room; // a power of two
     struct durations vectors[VECTORS], faults;
+    struct counted_thread *counted;
+    uint32_t counted_count, counted_room;
     bool no_memory;
 };
 
@@ -147,6 +155,41 @@ static void on_function(struct summary *s, const struct trace_event *e)
     s->function_count += !c->calls++;
 }
 
+static struct counted_thread *counted_of(struct summary *s, uint32_t thread)
+{
+    for (uint32_t i = 0; i < s->counted_count; i++) {
+        if (s->counted[i].thread == thread)
+            return &s->counted[i];
+    }
+    if (s->counted_count == s->counted_room) {
+        uint32_t room = s->counted_room ? s->counted_room * 2 : 64;
+        struct counted_thread *more = realloc(s->counted, room * sizeof(*more));
+        if (!more) {
+            s->no_memory = true;
+            return NULL;
+        }
+        s->counted = more;
+        s->counted_room = room;
+    }
+    struct counted_thread *c = &s->counted[s->counted_count++];
+    *c = (struct counted_thread){ .thread = thread };
+    return c;
+}
+
+static void on_counts(struct summary *s, const struct trace_event *e)
+{
+    struct trace_sched_pmc counts;
+    struct counted_thread *c = NULL;
+
+    if (trace_fields(e, &counts, sizeof(counts)))
+        c = counted_of(s, counts.thread);
+    if (!c)
+        return;
+    c->runs++;
+    c->counts[0] += counts.first;
+    c->counts[1] += counts.second;
+}
+
 static void on_event(void *arg, const struct trace_event *e)
 {
     struct summary *s = arg;
@@ -159,6 +202,8 @@ static void on_event(void *arg, const struct trace_event *e)
     spans_event(&s->spans, e);
     if (e->type == TRACE_R_CALL)
         on_function(s, e);
+    if (e->type == TRACE_sched_pmc)
+        on_counts(s, e);
 }
 
 // --- tables -----------------------------------------------------------------
@@ -219,6 +264,30 @@ static void put_threads(FILE *out, const struct summary *s)
         put_us(out, s, s->lives.cpu[i].interrupts);
         put_us(out, s, s->lives.cpu[i].idle);
         fputc('\n', out);
+    }
+}
+
+// The second one for each of the first one: of cycles and instructions the
+// instructions per cycle.
+static void put_counts(FILE *out, const struct summary *s)
+{
+    const struct trace_file *f = s->file;
+    bool is_ipc = strcmp(f->counters[0], "cycles") == 0 &&
+                  strcmp(f->counters[1], "instructions") == 0;
+
+    fprintf(out, "\n%-24s %9s %16s %16s %9s\n", "Counters", "Runs",
+            f->counters[0], f->counters[1], is_ipc ? "IPC" : "Ratio");
+    for (uint32_t i = 0; i < s->counted_count; i++) {
+        const struct counted_thread *c = &s->counted[i];
+        char name[32];
+        trace_file_thread(f, c->thread, name);
+        fprintf(out, "%-24s %9" PRIu64 " %16" PRIu64 " %16" PRIu64, name,
+                c->runs, c->counts[0], c->counts[1]);
+        if (c->counts[0])
+            fprintf(out, " %9.2f\n",
+                    (double)c->counts[1] / (double)c->counts[0]);
+        else
+            fprintf(out, " %9s\n", "-");
     }
 }
 
@@ -311,6 +380,8 @@ static void put_all(FILE *out, struct summary *s)
         put_vectors(out, s);
     if (s->function_count)
         put_functions(out, s);
+    if (s->counted_count)
+        put_counts(out, s);
     if (s->faults.count) {
         put_title(out, "Page fault");
         fprintf(out, "%-24s", "all");
@@ -336,6 +407,7 @@ const char *trace_summary(FILE *out, struct trace_file *f)
     lives_free(&s->lives);
     free(s->calls);
     free(s->functions);
+    free(s->counted);
     spans_free(&s->spans);
     free(s);
     return problem;

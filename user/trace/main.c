@@ -39,6 +39,9 @@ static const char options_text[] =
     "values;\n"
     "                paths below /sensors, folders, * and ? (sensors lists "
     "them)\n"
+    "  --counters EVENT,EVENT  with sched/pmc, which counts these (cycles,\n"
+    "                instructions; docs/counters.md) for each thread that "
+    "runs\n"
     "  -i SECONDS    between samples of the sensors (0.001 to 3600; 0.1)\n"
     "  -o FILE       to FILE (" TRACE_FILE_NAME ")\n"
     "  --flight SEC  only the last SEC seconds, in memory: written at the "
@@ -106,6 +109,34 @@ static void take_patterns(struct settings *s)
     bad_usage();
 }
 
+// Two names, separated by a comma.
+static void take_counters(struct settings *s)
+{
+    char(*names)[TRACE_COUNTER_NAME] = s->options.counters;
+    const char *comma = strchr(optarg, ',');
+    size_t first = comma ? (size_t)(comma - optarg) : 0;
+
+    if (!first || first >= sizeof(names[0]) || !comma[1] ||
+        strlen(comma + 1) >= sizeof(names[1]) || strchr(comma + 1, ',')) {
+        complain("--counters %s: not two events, such as cycles,cache-misses",
+                 optarg);
+        bad_usage();
+    }
+    snprintf(names[0], sizeof(names[0]), "%.*s", (int)first, optarg);
+    snprintf(names[1], sizeof(names[1]), "%s", comma + 1);
+}
+
+// sched/pmc is asked for by its name, or by that of what it counts.
+static void choose_counters(struct trace_options *o)
+{
+    if (o->counters[0][0]) {
+        o->points |= 1u << TRACE_sched_pmc;
+    } else if (o->points & 1u << TRACE_sched_pmc) {
+        strcpy(o->counters[0], "cycles");
+        strcpy(o->counters[1], "instructions");
+    }
+}
+
 static void take_option(struct settings *s, int c)
 {
     switch (c) {
@@ -140,6 +171,9 @@ static void take_option(struct settings *s, int c)
     case 'o':
         s->output = optarg;
         break;
+    case 'c':
+        take_counters(s);
+        break;
     case 'f':
         s->options.flight_ms = number("--flight", 1, 86400) * 1000;
         break;
@@ -151,7 +185,9 @@ static void take_option(struct settings *s, int c)
 static int record_command(int argc, char *argv[])
 {
     static const struct option names[] = {
-        { "flight", required_argument, NULL, 'f' }, { 0 }
+        { "flight", required_argument, NULL, 'f' },
+        { "counters", required_argument, NULL, 'c' },
+        { 0 }
     };
     static struct settings s = { .output = TRACE_FILE_NAME,
                                  .interval_ns = RECORDER_INTERVAL_NS };
@@ -166,6 +202,7 @@ static int record_command(int argc, char *argv[])
         s.options.points |= trace_points_named("sched/switch");
     else if (!s.options.points)
         s.options.points = trace_points_named("*");
+    choose_counters(&s.options);
     if (s.own_only && (s.options.task || !s.command[0])) {
         complain("-1 goes with a command, and without -t");
         bad_usage();

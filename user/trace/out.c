@@ -111,6 +111,16 @@ static void put_threads(struct trace_out *o)
     free(all);
 }
 
+static void put_counters(struct trace_out *o, const struct trace_options *a)
+{
+    char text[TRACE_COUNTERS * (TRACE_COUNTER_NAME + 1) + 1];
+    int n = snprintf(text, sizeof(text), "%s\n%s\n", a->counters[0],
+                     a->counters[1]);
+
+    if (a->counters[0][0])
+        put_chunk(o, TRACE_FILE_COUNTERS, text, (size_t)n);
+}
+
 void trace_out_head(struct trace_out *o, const struct trace_options *options,
                     uint32_t task, char **command,
                     const struct trace_info *info,
@@ -131,6 +141,7 @@ void trace_out_head(struct trace_out *o, const struct trace_options *options,
     put_points(o);
     if (command[0])
         put_command(o, command);
+    put_counters(o, options);
     if (has_functions)
         put_functions(o);
     o->known = calloc(KNOWN_MAX, sizeof(*o->known)); // NULL: it names none

@@ -160,12 +160,51 @@ static void interrupted(void *arg)
 
 // --- the trace --------------------------------------------------------------
 
+// Why there are no performance counters, in the kernel's words.
+static const char *no_counters(void)
+{
+    static char why[sizeof(((struct sysinfo_sampler *)0)->why) + 1];
+    size_t count = 0;
+    struct sysinfo_sampler *all =
+        sysinfo_read_sampler("system.profile.sources", &count);
+
+    strcpy(why, "docs/counters.md");
+    for (size_t i = 0; all && i < count; i++) {
+        if (strcmp(all[i].name, "pmc") == 0 && all[i].why[0])
+            memcpy(why, all[i].why, sizeof(all[i].why));
+    }
+    free(all);
+    return why;
+}
+
+// Ends the program if sched/pmc is what cannot be.
+static void complain_of_counters(const struct trace_options *o, int error)
+{
+    const char *a = o->counters[0], *b = o->counters[1];
+
+    if (error == ENODEV)
+        fail(1, "sched/pmc: this machine has no performance counters; %s",
+             no_counters());
+    if (error == EOPNOTSUPP)
+        fail(1, "--counters %s,%s: this machine cannot count both", a, b);
+    if (error == ENOENT)
+        fail(1,
+             "--counters %s,%s: there is no such event: cycles, instructions, "
+             "..., or rNNMM (docs/counters.md)",
+             a, b);
+    if (error == EBUSY && !o->function_count)
+        fail(1, "sched/pmc: the performance counters are in use, by another "
+                "trace or by profiles");
+}
+
 static _Noreturn void cannot_begin(const struct trace_options *o)
 {
     int error = errno;
     struct calls_info info;
     int phone = tracing_phone();
 
+    if (o->counters[0][0])
+        complain_of_counters(o, error);
     if (error == EBUSY && phone >= 0 && tracing_info(phone, &info) == 0 &&
         info.owner)
         fail(1,

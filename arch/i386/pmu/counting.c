@@ -96,3 +96,19 @@ void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts)
         }
     }
 }
+
+void pmu_counting_read_here(struct pmu_counting *c, struct pmu_count *counts)
+{
+    struct pmu_group *g = &this_cpu_state(c)->group;
+    pmu_group_update(pmu_this_cpu(), g, rdtsc());
+    memcpy(counts, g->count, c->events * sizeof(*counts));
+}
+
+bool pmu_counting_is_exact(struct pmu_counting *c)
+{
+    for (u32 i = 0; i < c->events; i++) {
+        if (this_cpu_state(c)->group.counter[i] == PMU_NONE)
+            return false;
+    }
+    return true;
+}

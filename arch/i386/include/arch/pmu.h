@@ -136,3 +136,8 @@ void pmu_counting_out(struct pmu_counting *c);
 void pmu_counting_turn(struct pmu_counting *c);
 // Reads each event's count until now, summed over all CPUs.
 void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts);
+// The same of this CPU alone. Interrupts off; the set is in.
+void pmu_counting_read_here(struct pmu_counting *c, struct pmu_count *counts);
+// Whether each event has a counter of its own here, so that nothing is
+// estimated. This CPU; interrupts off; the set is in.
+bool pmu_counting_is_exact(struct pmu_counting *c);
