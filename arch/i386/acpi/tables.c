@@ -45,14 +45,19 @@ bool checksum_ok(const void *p, u32 size)
     return sum == 0;
 }
 
-const void *firmware_map(paddr_t base, u32 size)
+void *firmware_map_writable(paddr_t base, u32 size)
 {
     u32 offset = base & (PAGE_SIZE - 1);
     paddr_t last = base + size - 1;
     if (last < base || (last >> 32 && !cpu_features.pae))
         return NULL;
-    const char *page = map_device(base - offset, offset + size);
+    char *page = map_device(base - offset, offset + size);
     return page ? page + offset : NULL;
+}
+
+const void *firmware_map(paddr_t base, u32 size)
+{
+    return firmware_map_writable(base, size);
 }
 
 const struct acpi_header *acpi_table(paddr_t base)
