@@ -213,6 +213,15 @@ enum sysinfo_state {
     F(r, U64, frequency, HZ, "of its counter")                 \
     F(r, TEXT64, why, NAME, "not chosen, or how it was measured")
 
+// system.clock.readings: the counters that run, each read at nearly one instant
+#define SYSINFO_READING_FIELDS(F, r)                        \
+    F(r, TEXT16, name, NAME, "of the time source")          \
+    F(r, U64, value, COUNT, "what it read")                 \
+    F(r, U64, mask, COUNT, "its bits; it wraps after this") \
+    F(r, U64, frequency, HZ, "at which it should count")    \
+    F(r, U64, before, CYCLES, "the TSC before it was read") \
+    F(r, U64, after, CYCLES, "the TSC after that")
+
 // system.profile.sources
 #define SYSINFO_SAMPLER_FIELDS(F, r)                           \
     F(r, TEXT16, name, NAME, "for profile -s")                 \
@@ -373,7 +382,8 @@ enum sysinfo_state {
     R(TEXT, text)             \
     R(ERROR, error)           \
     R(USER, user)             \
-    R(SENSOR, sensor)
+    R(SENSOR, sensor)         \
+    R(READING, reading)
 
 // ---- generated from the tables
 

@@ -33,6 +33,16 @@ struct acpi_info {
 };
 extern struct acpi_info acpi_info;
 
+// The tables that were found, in the order of reading, for reports.
+#define ACPI_TABLES_MAX 64u
+struct acpi_found {
+    paddr_t base;
+    const struct acpi_header *table; // NULL: unusable, and `problem` says why
+    const char *problem;
+};
+extern struct acpi_found acpi_found[ACPI_TABLES_MAX];
+extern u32 acpi_found_count;
+
 // Finds and reads all tables. Malformed ones are logged and skipped.
 void acpi_init(void);
 // Maps physical memory read-only, permanently. NULL: it cannot be mapped.

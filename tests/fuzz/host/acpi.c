@@ -133,6 +133,7 @@ static void build(struct input *in, u8 how)
 static void forget(void)
 {
     acpi_cpu_count = 0;
+    acpi_found_count = 0;
     lapic_address = LAPIC_DEFAULT_BASE;
     found = false;
     s5 = (struct sleep_type){ 0 };
