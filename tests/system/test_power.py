@@ -23,13 +23,20 @@ class Events:
         self.file = self.end.makefile("rw")
         self.file.write('{"execute": "qmp_capabilities"}\n')
         self.file.flush()
+        self.next("return")  # before that QEMU sends no events
 
-    def wait_for(self, name):
+    def next(self, key):
+        """The next message that has this key."""
         for line in self.file:
             message = json.loads(line)
-            if message.get("event") == name:
-                return message["data"]
-        raise AssertionError(f"QEMU ended without {name}")
+            if key in message:
+                return message
+        raise AssertionError(f"QEMU ended without a message with {key}")
+
+    def wait_for(self, name):
+        while (message := self.next("event"))["event"] != name:
+            pass
+        return message["data"]
 
 
 class Machine:

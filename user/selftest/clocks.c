@@ -73,7 +73,7 @@ static void check_source(const struct sysinfo_clock *c,
     if (!c->usable)
         report(verdict_of_reason(c->why), row, "%s", c->why);
     else if (!rate)
-        report(OK, row, "it counted at the start; it runs when it is needed");
+        report(OK, row, "it counted at the start, runs when used; %s", c->why);
     else if (strcmp(c->name, "tsc") == 0)
         report(rate->disputed ? WRONG : OK, row, "%llu Hz; %s%s",
                (unsigned long long)c->frequency, c->why,
