@@ -261,7 +261,7 @@ VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
 # Files of lib that only the tools use.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c crc32.c record_values.c \
+TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c \
 	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))

@@ -46,7 +46,7 @@ const char *sysinfo_unit_name(u32 unit)
         [SYSINFO_NS] = "ns",       [SYSINFO_SECONDS] = "s",
         [SYSINFO_HZ] = "Hz",       [SYSINFO_FIXED16] = "16.16",
         [SYSINFO_FLAG] = "flag",   [SYSINFO_STATE] = "state",
-        [SYSINFO_NAME] = "name",
+        [SYSINFO_NAME] = "name",   [SYSINFO_TICKS] = "ticks",
     };
     return unit < ARRAY_SIZE(names) && names[unit] ? names[unit] : "?";
 }

@@ -56,6 +56,7 @@ enum sysinfo_unit {
     SYSINFO_FLAG,    // 1 or 0
     SYSINFO_STATE,   // enum sysinfo_state
     SYSINFO_NAME,    // of texts
+    SYSINFO_TICKS,   // of a counter other than the TSC
     SYSINFO_UNITS
 };
 
@@ -212,6 +213,15 @@ enum sysinfo_state {
     F(r, U32, chosen, FLAG, "it is used")                      \
     F(r, U64, frequency, HZ, "of its counter")                 \
     F(r, TEXT64, why, NAME, "not chosen, or how it was measured")
+
+// system.clock.readings: the counters that run, each read at nearly one instant
+#define SYSINFO_READING_FIELDS(F, r)                        \
+    F(r, TEXT16, name, NAME, "of the time source")          \
+    F(r, U64, value, TICKS, "what it read")                 \
+    F(r, U64, mask, TICKS, "its bits; it wraps after this") \
+    F(r, U64, frequency, HZ, "at which it should count")    \
+    F(r, U64, before, CYCLES, "the TSC before it was read") \
+    F(r, U64, after, CYCLES, "the TSC after that")
 
 // system.profile.sources
 #define SYSINFO_SAMPLER_FIELDS(F, r)                           \
@@ -393,7 +403,8 @@ enum sysinfo_state {
     R(USER, user)             \
     R(SENSOR, sensor)         \
     R(COUNTERS, counters)     \
-    R(EVENT, event)
+    R(EVENT, event)           \
+    R(READING, reading)
 
 // ---- generated from the tables
 

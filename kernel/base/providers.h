@@ -9,6 +9,7 @@
 
 #include "lib/types.h"
 
+struct chain;
 struct task;
 struct thread;
 
@@ -39,6 +40,19 @@ void text_report(struct sysinfo_text *out);
 // system.clock: calls `fn` for each time source and timer found.
 void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
                         void *arg);
+
+// system.clock.readings: calls `fn` for each time source that counts. Keeps
+// interrupts off for a few readings of one source.
+void clock_readings_each(void (*fn)(const struct sysinfo_reading *, void *),
+                         void *arg);
+
+// hardware.*: appends text (kernel/mm/chain.h), lines for people. Each may take
+// milliseconds.
+void acpi_report(struct chain *out);
+void interrupts_report(struct chain *out);
+void msrs_report(struct chain *out);
+void mtrrs_report(struct chain *out);
+void pci_report(struct chain *out);
 
 // system.threads: nanoseconds a thread has waited in run queues.
 u64 thread_ready_ns(struct thread *t);

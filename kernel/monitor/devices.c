@@ -22,6 +22,20 @@ static int make_clock(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static void put_reading(const struct sysinfo_reading *reading, void *arg)
+{
+    struct sysinfo_reading *record = chain_add(arg);
+
+    if (record)
+        *record = *reading;
+}
+
+static int make_readings(struct chain *out, u32 number UNUSED)
+{
+    clock_readings_each(put_reading, out);
+    return 0;
+}
+
 static int make_sources(struct chain *out, u32 number UNUSED)
 {
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
@@ -124,6 +138,9 @@ static int make_sampling(struct chain *out, u32 number UNUSED)
 SYSINFO_NODE(clock, .path = "system.clock",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_CLOCK),
              .make = make_clock);
+SYSINFO_NODE(readings, .path = "system.clock.readings",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_READING),
+             .make = make_readings);
 SYSINFO_NODE(sources, .path = "system.profile.sources",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SAMPLER),
              .make = make_sources);

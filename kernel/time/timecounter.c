@@ -202,7 +202,8 @@ static void describe_use(const struct timecounter *tc, char *text, size_t size)
     else if (tc == used)
         strlcpy(text, tc->note ? tc->note : "", size);
     else if (tc->rank < used->rank)
-        format(text, size, "ranks below the %s", used->name);
+        format(text, size, "ranks below the %s%s%s", used->name,
+               tc->note ? "; " : "", tc->note ? tc->note : "");
     else
         strlcpy(text, "clocksource= names another", size);
 }

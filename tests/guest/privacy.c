@@ -67,7 +67,7 @@ static void scan_text(const char *path, const char *text, size_t size)
 static bool may_be_address(const struct sysinfo_field *f)
 {
     return f->unit != SYSINFO_CYCLES && f->unit != SYSINFO_NS &&
-           strcmp(f->name, "affinity") != 0;
+           f->unit != SYSINFO_TICKS && strcmp(f->name, "affinity") != 0;
 }
 
 static void scan_record(const char *path, const struct sysinfo_record_type *r,

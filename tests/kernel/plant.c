@@ -11,6 +11,7 @@
 #include "kernel/sync/mutex.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/time/callout.h"
+#include "kernel/time/timecounter.h"
 #include "kernel/trace/patch.h"
 #include "lib/string.h"
 
@@ -339,6 +340,16 @@ static void end_on_request(void *request)
         sched_yield();
 }
 
+// A clock of another rate than it claims, by 1 %.
+static void wrong_clock(void)
+{
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if (!strcmp((*tc)->name, "acpi_pm"))
+            (*tc)->hz += (*tc)->hz / 100;
+    }
+}
+
 static void end_late(void)
 {
     static u32 request;
@@ -397,6 +408,7 @@ static const struct plant call_plants[] = {
     { "mutex-to-user", mutex_to_user },
     { "uninit-stack", uninit_stack },
     { "uninit-heap", uninit_heap },
+    { "wrong-clock", wrong_clock },
 };
 
 static const struct plant *find(const struct plant *table, u32 n,

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from machine import PATIENCE, VM, vm
+from selftest_rows import rows
 from tiers import realtime
 
 # v86 runs in real time, and its timers wait for node's event loop: a host that stops it
@@ -20,6 +21,8 @@ dmesg >&2
 sysinfo --json system.clock
 echo ===
 profile --list --json
+echo ===
+selftest
 echo ===
 read from idle </proc/uptime; sleep 2; read to idle </proc/uptime; echo $from $to
 echo ===
@@ -38,7 +41,7 @@ def by_name(records):
 def test_clocks_and_sources(machine):
     run = vm(SCRIPT, "--machine", machine, smp=1)
     assert run.status == 7, run
-    clocks, sources, sleep, profile, rest = run.output.split("===", 4)
+    clocks, sources, tested, sleep, profile, rest = run.output.split("===", 5)
     tsc = [r for r in json.loads(clocks) if r["name"] == "tsc"][0]
     assert abs(tsc["frequency"] / TSC_HZ - 1) < 0.05 and tsc["chosen"], tsc
     assert ("acpi_pm" if machine == "v86" else "pit") in tsc["why"], tsc
@@ -52,6 +55,18 @@ def test_clocks_and_sources(machine):
     if machine == "v86":
         assert "self-test" in sources["nmi-pit"]["why"], sources
         assert "the source nmi-pit is not used" in run.errors, run
+    # selftest says so, and what is there and works.
+    tested = rows(tested)
+    assert {name: tested[name][0] for name in (
+        "clock hpet", "clock pit", "timer rtc", "timer lapic", "source clock",
+        "source nmi-pit", "source nmi-hpet", "accounts")} == {
+            "clock hpet": "not there", "clock pit": "ok", "timer rtc": "ok",
+            "timer lapic": "ok" if machine == "v86" else "not there",
+            "source clock": "ok",
+            "source nmi-pit": "WRONG" if machine == "v86" else "not there",
+            "source nmi-hpet": "not there", "accounts": "ok"}, run
+    assert "an 8253: no read-back command" in tested["clock pit"][1] or \
+        machine == "v86", run
     report = json.loads(profile[profile.index("{"):]) # after the program's "ok"
     assert report["source"] == ("lapic" if machine == "v86" else "clock"), report
     assert report["taken"] > 0 and not report["starved"], report

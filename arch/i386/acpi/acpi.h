@@ -23,6 +23,7 @@ struct acpi_address {
 _Static_assert(sizeof(struct acpi_address) == 12, "ACPI 6.4, 5.2.3.2");
 #define ACPI_SPACE_MEMORY 0
 #define ACPI_SPACE_IO 1
+#define ACPI_SPACE_PCI 2
 
 struct acpi_info {
     u16 pm_timer_port; // 0: none
@@ -32,10 +33,22 @@ struct acpi_info {
 };
 extern struct acpi_info acpi_info;
 
+// The tables that were found, in the order of reading, for reports.
+#define ACPI_TABLES_MAX 64u
+struct acpi_found {
+    paddr_t base;
+    const struct acpi_header *table; // NULL: unusable, and `problem` says why
+    const char *problem;
+};
+extern struct acpi_found acpi_found[ACPI_TABLES_MAX];
+extern u32 acpi_found_count;
+
 // Finds and reads all tables. Malformed ones are logged and skipped.
 void acpi_init(void);
 // Maps physical memory read-only, permanently. NULL: it cannot be mapped.
 const void *firmware_map(paddr_t base, u32 size);
+// The same for registers, writable.
+void *firmware_map_writable(paddr_t base, u32 size);
 bool checksum_ok(const void *p, u32 size);
 
 // Readers of single tables. The caller has checked the table's length and

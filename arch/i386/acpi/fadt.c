@@ -4,61 +4,15 @@
 #include "kernel/base/log.h"
 #include "lib/string.h"
 
-// AML (ACPI 6.4, 20.2).
-#define AML_ZERO 0x00
-#define AML_ONE 0x01
-#define AML_BYTE 0x0a
-#define AML_WORD 0x0b
-#define AML_PACKAGE 0x12
-
 struct fadt fadt;
 struct sleep_type s5;
-
-static bool read_integer(const u8 **p, const u8 *end, u8 *value)
-{
-    u32 left = (u32)(end - *p);
-    if (left >= 1 && (**p == AML_ZERO || **p == AML_ONE)) {
-        *value = *(*p)++;
-        return true;
-    }
-    u32 size = left >= 1 && **p == AML_BYTE   ? 2
-               : left >= 1 && **p == AML_WORD ? 3
-                                              : 0;
-    if (!size || left < size)
-        return false;
-    *value = (*p)[1];
-    *p += size;
-    return true;
-}
-
-// At `p`: PackageOp, PkgLength, NumElements, then the two sleep types.
-static bool read_package(const u8 *p, const u8 *end)
-{
-    if (end - p < 3 || *p++ != AML_PACKAGE)
-        return false;
-    u32 length_bytes = 1 + (*p >> 6);
-    if ((u32)(end - p) < length_bytes + 1)
-        return false;
-    p += length_bytes;
-    u8 elements = *p++;
-    struct sleep_type type = { .known = true };
-    if (elements < 1 || !read_integer(&p, end, &type.a))
-        return false;
-    type.b = type.a;
-    if (elements >= 2 && !read_integer(&p, end, &type.b))
-        return false;
-    s5 = type;
-    return true;
-}
+struct power_registers power_registers;
 
 static void find_s5(const struct acpi_header *table)
 {
-    const u8 *p = (const u8 *)(table + 1);
-    const u8 *end = (const u8 *)table + table->length;
-    for (; !s5.known && end - p > 4; p++) {
-        if (!memcmp(p, "_S5_", 4))
-            read_package(p + 4, end);
-    }
+    if (!s5.known)
+        sleep_type_find((const u8 *)(table + 1), table->length - sizeof(*table),
+                        &s5);
 }
 
 void ssdt_read(const struct acpi_header *table)
@@ -73,6 +27,28 @@ static bool covers(const struct acpi_header *t, size_t end)
 #define HAS(t, field) \
     covers(t, offsetof(struct fadt, field) + sizeof(fadt.field))
 
+// A control register has two descriptions: a generic address, since ACPI 2.0,
+// and a port.
+static void open_control(struct acpi_register *r, const struct acpi_address *a,
+                         u32 port)
+{
+    struct acpi_address plain = { .space = ACPI_SPACE_IO, .address = port };
+    struct acpi_address words = *a;
+    words.access = 0; // 16 bits, whatever the table says
+    if (!acpi_register_open(r, &words, sizeof(u16)))
+        acpi_register_open(r, &plain, sizeof(u16));
+}
+
+static void open_registers(void)
+{
+    struct power_registers *r = &power_registers;
+    open_control(&r->pm1a, &fadt.x_pm1a_control, fadt.pm1a_control);
+    open_control(&r->pm1b, &fadt.x_pm1b_control, fadt.pm1b_control);
+    acpi_register_open(&r->sleep_control, &fadt.sleep_control, 1);
+    acpi_register_open(&r->sleep_status, &fadt.sleep_status, 1);
+    acpi_register_open(&r->reset, &fadt.reset, 1);
+}
+
 void fadt_read(const struct acpi_header *table)
 {
     memset(&fadt, 0, sizeof(fadt));
@@ -85,6 +61,7 @@ void fadt_read(const struct acpi_header *table)
     acpi_info.sci = fadt.sci;
     acpi_info.century = fadt.century;
     acpi_info.pm_timer_port = (u16)fadt.pm_timer;
+    open_registers();
     paddr_t dsdt = fadt.x_dsdt ? fadt.x_dsdt : fadt.dsdt;
     const struct acpi_header *t = dsdt ? acpi_table(dsdt) : NULL;
     if (t)

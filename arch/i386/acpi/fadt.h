@@ -3,6 +3,8 @@
 #pragma once
 
 #include "arch/i386/acpi/acpi.h"
+#include "arch/i386/acpi/register.h"
+#include "arch/i386/acpi/sleep_type.h"
 
 struct fadt {
     struct acpi_header header;
@@ -25,20 +27,30 @@ struct fadt {
     u16 arm_flags;
     u8 minor;
     u64 x_firmware_control, x_dsdt;
+    struct acpi_address x_pm1a_event, x_pm1b_event, x_pm1a_control;
+    struct acpi_address x_pm1b_control, x_pm2_control, x_pm_timer;
+    struct acpi_address x_gpe0, x_gpe1, sleep_control, sleep_status;
 } PACKED;
 _Static_assert(offsetof(struct fadt, pm_timer) == 76 &&
                    offsetof(struct fadt, century) == 108 &&
                    offsetof(struct fadt, flags) == 112 &&
                    offsetof(struct fadt, reset) == 116 &&
-                   offsetof(struct fadt, x_dsdt) == 140,
+                   offsetof(struct fadt, x_dsdt) == 140 &&
+                   offsetof(struct fadt, x_pm1a_control) == 172 &&
+                   offsetof(struct fadt, sleep_control) == 244 &&
+                   sizeof(struct fadt) == 268,
                "ACPI 6.4, table 5.9");
 
+// Fixed feature flags (ACPI 6.4, table 5.10).
 #define FADT_RESET_SUPPORTED (1u << 10)
-
-struct sleep_type {
-    bool known;
-    u8 a, b; // SLP_TYP for PM1a and PM1b
-};
+#define FADT_HARDWARE_REDUCED (1u << 20)
 
 extern struct fadt fadt;
-extern struct sleep_type s5;
+extern struct sleep_type s5; // from the DSDT, or an SSDT
+
+// The registers of the FADT that switch the machine off or reset it.
+struct power_registers {
+    struct acpi_register pm1a, pm1b; // control registers, 16 bits
+    struct acpi_register sleep_control, sleep_status, reset; // 8 bits
+};
+extern struct power_registers power_registers;

@@ -35,6 +35,8 @@ _Static_assert(sizeof(struct rsdp) == 36 &&
                "ACPI 6.4, 5.2.5.3");
 
 struct acpi_info acpi_info;
+struct acpi_found acpi_found[ACPI_TABLES_MAX];
+u32 acpi_found_count;
 
 bool checksum_ok(const void *p, u32 size)
 {
@@ -45,14 +47,27 @@ bool checksum_ok(const void *p, u32 size)
     return sum == 0;
 }
 
-const void *firmware_map(paddr_t base, u32 size)
+void *firmware_map_writable(paddr_t base, u32 size)
 {
     u32 offset = base & (PAGE_SIZE - 1);
     paddr_t last = base + size - 1;
     if (last < base || (last >> 32 && !cpu_features.pae))
         return NULL;
-    const char *page = map_device(base - offset, offset + size);
+    char *page = map_device(base - offset, offset + size);
     return page ? page + offset : NULL;
+}
+
+const void *firmware_map(paddr_t base, u32 size)
+{
+    return firmware_map_writable(base, size);
+}
+
+static void remember(paddr_t base, const struct acpi_header *table,
+                     const char *problem)
+{
+    if (acpi_found_count < ACPI_TABLES_MAX)
+        acpi_found[acpi_found_count++] =
+            (struct acpi_found){ base, table, problem };
 }
 
 const struct acpi_header *acpi_table(paddr_t base)
@@ -64,11 +79,14 @@ const struct acpi_header *acpi_table(paddr_t base)
         problem = "has a bad length";
         if (length >= sizeof(*t) && length <= TABLE_SIZE_MAX) {
             t = firmware_map(base, length);
-            if (t && t->length == length && checksum_ok(t, length))
+            if (t && t->length == length && checksum_ok(t, length)) {
+                remember(base, t, NULL);
                 return t;
+            }
             problem = t ? "has a bad checksum" : "cannot be mapped";
         }
     }
+    remember(base, NULL, problem);
     log_printf("acpi: the table at %#llx %s: skipped\n", base, problem);
     return NULL;
 }

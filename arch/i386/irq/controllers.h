@@ -46,6 +46,12 @@ void lapic_eoi(void);
 bool lapic_in_service(u32 vector);
 bool lapic_requested(u32 vector);
 
+// This CPU's local vector table, in the order of lapic_lvt_names. Interrupts
+// off.
+#define LAPIC_LVTS 5u
+extern const char *const lapic_lvt_names[LAPIC_LVTS];
+void lapic_read_lvts(u32 lvts[LAPIC_LVTS]);
+
 // The timer: counts down from its start value (divider 1).
 #define LAPIC_TIMER_MASKED (1u << 16)
 #define LAPIC_TIMER_PERIODIC (1u << 17)
@@ -64,6 +70,12 @@ u32 ioapic_end(void); // one above the highest line
 // Connects a line, unmasked; disconnects it. 0, or -EINVAL: no I/O APIC has it.
 int ioapic_route(const struct irq_line *line, const struct irq_message *m);
 int ioapic_mask(const struct irq_line *line);
+// Reads the redirection entry of a line. False: no I/O APIC has it.
+bool ioapic_entry(u32 gsi, u64 *entry);
+#define REDIRECT_LOGICAL (1u << 11)
+#define REDIRECT_ACTIVE_LOW (1u << 13)
+#define REDIRECT_LEVEL (1u << 15)
+#define REDIRECT_MASKED (1u << 16)
 
 // --- i8259.c
 

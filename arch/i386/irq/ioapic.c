@@ -10,11 +10,6 @@
 #define REG_VERSION 1u
 #define REG_REDIRECTION(pin) (0x10 + 2 * (pin)) // low half; high half is next
 
-#define REDIRECT_LOGICAL (1u << 11)
-#define REDIRECT_ACTIVE_LOW (1u << 13)
-#define REDIRECT_LEVEL (1u << 15)
-#define REDIRECT_MASKED (1u << 16)
-
 struct ioapic {
     volatile u32 *select, *data;
     u32 gsi_base, pins;
@@ -110,4 +105,17 @@ int ioapic_route(const struct irq_line *line, const struct irq_message *m)
 int ioapic_mask(const struct irq_line *line)
 {
     return set_entry(line, REDIRECT_MASKED, 0);
+}
+
+bool ioapic_entry(u32 gsi, u64 *entry)
+{
+    struct irq_line line = { .gsi = gsi };
+    struct ioapic *io = ioapic_of(&line);
+    if (!io)
+        return false;
+    u32 reg = REG_REDIRECTION(gsi - io->gsi_base);
+    u32 flags = spin_lock_irq(&ioapic_lock);
+    *entry = ioapic_read(io, reg) | (u64)ioapic_read(io, reg + 1) << 32;
+    spin_unlock_irq(&ioapic_lock, flags);
+    return true;
 }

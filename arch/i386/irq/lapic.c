@@ -340,3 +340,16 @@ u32 lapic_timer_count(void)
 {
     return lapic_read(LAPIC_CURRENT_COUNT);
 }
+
+const char *const lapic_lvt_names[LAPIC_LVTS] = { "timer", "counters", "LINT0",
+                                                  "LINT1", "error" };
+
+void lapic_read_lvts(u32 lvts[LAPIC_LVTS])
+{
+    static const u16 registers_of[LAPIC_LVTS] = {
+        LAPIC_LVT_TIMER, LAPIC_LVT_PERF, LAPIC_LVT_LINT0, LAPIC_LVT_LINT1,
+        LAPIC_LVT_ERROR
+    };
+    for (u32 i = 0; i < LAPIC_LVTS; i++)
+        lvts[i] = lapic_read(registers_of[i]);
+}

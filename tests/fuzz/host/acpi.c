@@ -1,6 +1,7 @@
 // arch/i386/acpi: firmware tables. An input describes the tables (see build),
 // most with valid checksums and addresses; if its first byte is odd, it is the
 // raw BIOS memory.
+// link: arch/i386/acpi/sleep_type.c
 #define _GNU_SOURCE
 #include "log.h"
 
@@ -12,6 +13,7 @@
 #include "arch/i386/acpi/cpus.c"
 #include "arch/i386/acpi/fadt.c"
 #include "arch/i386/acpi/madt.c"
+#include "arch/i386/acpi/register.c"
 #include "arch/i386/acpi/tables.c"
 
 #define BIOS BIOS_START
@@ -56,6 +58,21 @@ int ioapic_add(paddr_t base UNUSED, u32 gsi_base UNUSED)
 void lapic_set_nmi_input(u32 apic_id, u32 lint UNUSED)
 {
     REQUIRE(apic_id <= 0xff);
+}
+
+bool pci_present(void)
+{
+    return true;
+}
+
+u32 pci_read(u32 function UNUSED, u32 at UNUSED, u32 bytes UNUSED)
+{
+    return 0;
+}
+
+void pci_write(u32 function UNUSED, u32 at UNUSED, u32 bytes UNUSED,
+               u32 value UNUSED)
+{
 }
 
 static void make_right(u32 at, u32 checksum, u32 size)
@@ -116,6 +133,7 @@ static void build(struct input *in, u8 how)
 static void forget(void)
 {
     acpi_cpu_count = 0;
+    acpi_found_count = 0;
     lapic_address = LAPIC_DEFAULT_BASE;
     found = false;
     s5 = (struct sleep_type){ 0 };
@@ -123,6 +141,7 @@ static void forget(void)
     acpi_info = (struct acpi_info){ 0 };
     memset(uid_known, 0, sizeof(uid_known));
     memset(&fadt, 0, sizeof(fadt));
+    memset(&power_registers, 0, sizeof(power_registers));
     memset(bios, 0, sizeof(bios));
 }
 
@@ -150,6 +169,30 @@ static void stay_on_this_cpu(void)
     stays = true;
 }
 
+// A register that was opened can be accessed: in memory, all of its bytes.
+static void check_register(const struct acpi_register *r)
+{
+    char name[ACPI_REGISTER_NAME];
+    if (!r->bytes)
+        return;
+    acpi_register_name(r, name);
+    REQUIRE(r->space <= ACPI_SPACE_PCI && strlen(name));
+    if (r->space != ACPI_SPACE_MEMORY)
+        return;
+    acpi_register_write(r, acpi_register_read(r));
+}
+
+static void check_registers(void)
+{
+    const struct power_registers *r = &power_registers;
+    check_register(&r->pm1a);
+    check_register(&r->pm1b);
+    check_register(&r->sleep_control);
+    check_register(&r->sleep_status);
+    check_register(&r->reset);
+    REQUIRE(s5.a <= SLEEP_TYPE_MAX && s5.b <= SLEEP_TYPE_MAX);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
     struct input in = { data, size };
@@ -164,6 +207,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
         build(&in, how);
     acpi_init();
     check();
+    check_registers();
     while (mapping_count)
         free(mappings[--mapping_count]);
     return 0;

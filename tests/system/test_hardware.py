@@ -1,0 +1,133 @@
+"""selftest and hwreport: what they say of machines of different parts, and of one with
+a wrong clock."""
+import re
+
+import pytest
+
+from machine import ROOT, batch, vm
+from selftest_rows import rows
+from tiers import side_by_side
+
+TEST_KERNEL = f"{ROOT}/build/kernel-test.elf"
+SECTIONS = [
+    "Strobe", "CPUs", "model-specific registers", "memory types: MTRRs, PAT",
+    "memory map of the loader", "memory", "ACPI", "PCI", "interrupts: routes",
+    "interrupts: counts", "clocks and timers", "clocks against each other",
+    "sample sources", "accounts", "errors", "selftest", "kernel log"]
+REPORT = """
+hwreport -o /tmp/report || exit 3
+head -n -1 /tmp/report | sha256sum | cut -c -64 >&2
+cat /tmp/report"""
+AS_USER = "su user -c 'hwreport --no-selftest; sysinfo hardware.msrs'"
+
+
+def sections(result):
+    """{title: text} of a report, whose digest was checked."""
+    text, last = result.output.rstrip("\n").rsplit("\n", 1)
+    assert last == f"SHA-256 {result.errors.split()[-1]}", result
+    parts = re.split(r"^=== (.*)\n", text, flags=re.MULTILINE)
+    assert parts[1::2] == SECTIONS, result
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def only(results, verdict):
+    return {name for name, (found, _) in results.items() if found == verdict}
+
+
+@pytest.fixture(scope="module")
+def pc():
+    """The clock is made wrong last."""
+    return batch({
+        "selftest": "selftest", "report": REPORT, "user": AS_USER,
+        "usage": "selftest x; echo $?; hwreport -o /nowhere/x; echo $?",
+        "wrong": "echo wrong-clock >/dev/plant; selftest -w"},
+        "--kernel", TEST_KERNEL, smp=1)
+
+
+def test_all_is_well_on_a_pc(pc):
+    run = pc["selftest"]
+    found = rows(run.output)
+    assert run.status == 0 and not only(found, "WRONG"), run
+    assert only(found, "not there") == {"TSCs agree", "source pmc", "source nmi-ipi"}, run
+    for name in ("CPUs", "FPU", "sleeps", "time", "clock hpet", "clock acpi_pm", "RTC",
+                 "timer lapic", "timer pit", "source nmi-hpet", "source rtc",
+                 "accounts", "errors"):
+        assert found[name][0] == "ok", run
+    assert re.search(r"^\d+ ok, 3 not there, 0 wrong$", run.output, re.MULTILINE), run
+
+
+def test_a_wrong_clock_is_found(pc):
+    run = pc["wrong"]
+    found = rows(run.output)
+    assert run.status == 1 and set(found) == {"clock acpi_pm"}, run
+    assert re.fullmatch(r"-990\d ppm \(\+- 0\) by the TSC: no other clock agrees",
+                        found["clock acpi_pm"][1]), run
+    assert run.output.endswith(", 1 wrong\n"), run
+
+
+def test_the_report_of_a_pc(pc):
+    run = pc["report"]
+    assert run.status == 0, run
+    part = sections(run)
+    assert "  00000000.0: 0000000d 68747541 444d4163 69746e65\n" in part["CPUs"], run
+    assert re.search(r"^features: fpu .* lahf", part["CPUs"], re.MULTILINE), run
+    assert "  IA32_APIC_BASE\n" in part["model-specific registers"], run
+    assert "PAT: WB WC UC- UC WB WC UC- UC\n" in part["memory types: MTRRs, PAT"], run
+    assert re.search(r"^000000100000-0000[0-9a-f]{8} .* usable$",
+                     part["memory map of the loader"], re.MULTILINE), run
+    for table in ("RSDT", "FACP", "DSDT", "APIC", "HPET"):
+        assert re.search(rf"^{table}  at 0x[0-9a-f]+, \d+ bytes", part["ACPI"],
+                         re.MULTILINE), run
+    # The FADT's first line, in full.
+    assert "    000: 46 41 43 50 74 00 00 00 01 " in part["ACPI"], run
+    assert "\\_S5: types 0 and 0\nPM1a control: port 0x604\n" in part["ACPI"], run
+    assert "00:01.0 8086:7000 class 060100 revision 00\n" in part["PCI"], run
+    assert "    BAR 0: memory 0xfd000000, prefetchable\n" in part["PCI"], run
+    assert "ISA 0: GSI 2, active high, edge\n" in part["interrupts: routes"], run
+    assert "LINT1 0 NMI," in part["interrupts: routes"], run
+    assert re.search(r"^hpet +[+-]\d+\.\d ppm by the TSC", part["clocks against each "
+                     "other"], re.MULTILINE), run
+    assert not only(rows(part["selftest"]), "WRONG"), run
+    assert part["selftest"].rstrip().endswith("status 0"), run
+    assert "booted by qemu" in part["kernel log"], run
+
+
+def test_what_only_root_may_read(pc):
+    run = pc["user"]
+    for title in ("model-specific registers", "ACPI", "PCI", "kernel log"):
+        text = run.output.split(f"=== {title}\n")[1]
+        assert text.startswith(("not there: only root may read it\n",
+                                "not there: Operation not permitted\n")), run
+    assert "this is not for every user" in run.errors, run
+
+
+def test_usage(pc):
+    run = pc["usage"]
+    assert run.output == "2\n1\n", run
+    assert "selftest takes no names" in run.errors, run
+    assert "hwreport: /nowhere/x: No such file or directory" in run.errors, run
+
+
+def test_a_machine_of_1995():
+    """No PCI, no ACPI, no HPET, no I/O APIC: every section is there all the same."""
+    run = vm(REPORT, "--machine", "isapc", "--cpu", "pentium2", smp=1)
+    part = sections(run)
+    assert part["PCI"] == "not there: no configuration mechanism 1\n\n", run
+    assert part["ACPI"] == "not there: no ACPI tables\n\n", run
+    assert "I/O APIC: not there: the 8259 is used\n" in part["interrupts: routes"], run
+    found = rows(part["selftest"])
+    assert not only(found, "WRONG"), run
+    assert {"clock hpet", "clock acpi_pm", "timer hpet0", "source nmi-hpet",
+            "source nmi-pit"} <= only(found, "not there"), run
+    assert found["timer hpet0"][1] == "the firmware names none", run
+
+
+@pytest.mark.parametrize("smp", (side_by_side(2),))
+def test_more_cpus(smp):
+    run = vm("selftest; hwreport --no-selftest", "--kargs", "quiet", smp=smp)
+    found = rows(run.output.split("=== ")[0])
+    assert found["CPUs"] == ("ok", "2, each runs threads"), run
+    assert found["TSCs agree"][0] == "ok", run
+    assert "CPU 1, what differs from CPU 0\n  00000001.0: " in run.output, run
+    assert re.search(r"^CPU 1, APIC id 1: timer 0xe0 fixed,", run.output,
+                     re.MULTILINE), run
