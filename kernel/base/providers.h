@@ -40,5 +40,9 @@ void text_report(struct sysinfo_text *out);
 void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
                         void *arg);
 
+// system.usb: calls `fn` for each device. As lock_classes_each.
+void usb_devices_each(void (*fn)(const struct sysinfo_usb *, void *),
+                      void *arg);
+
 // system.threads: nanoseconds a thread has waited in run queues.
 u64 thread_ready_ns(struct thread *t);

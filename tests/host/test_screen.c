@@ -1,10 +1,10 @@
 // The VGA console's text screen and the keyboard's tables, without the devices.
 // link: arch/i386/dev/screen.c arch/i386/dev/screen_cells.c
-// link: arch/i386/dev/keymap.c
+// link: kernel/base/keymap.c
 #include "test.h"
 
-#include "arch/i386/dev/keymap.h"
 #include "arch/i386/dev/screen.h"
+#include "kernel/base/keymap.h"
 
 // --- screen
 

@@ -29,3 +29,7 @@ static ALWAYS_INLINE u32 in32(u16 port)
     __asm__ volatile("inl %1, %0" : "=a"(v) : "Nd"(port));
     return v;
 }
+static ALWAYS_INLINE void out32(u16 port, u32 v)
+{
+    __asm__ volatile("outl %0, %1" ::"a"(v), "Nd"(port));
+}

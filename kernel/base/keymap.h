@@ -1,6 +1,7 @@
 // A US keyboard: translates scan codes (set 1) to terminal input.
 //
-// Pure code without locks: the keyboard's interrupt handler owns the state.
+// Pure code without locks: the keyboard's driver owns the state. Each keyboard
+// has its own, with its own modifiers and locks.
 #pragma once
 
 #include "lib/types.h"

@@ -1,6 +1,6 @@
 // Translation of scan codes to characters, and of other keys to the escape
 // sequences of the terminal type "linux"; see keymap.h.
-#include "arch/i386/dev/keymap.h"
+#include "kernel/base/keymap.h"
 #include "lib/string.h"
 
 #define RELEASED 0x80
