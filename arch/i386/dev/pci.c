@@ -2,7 +2,7 @@
 // bridges are found by the numbers that the firmware has given them. What a
 // function says is not trusted: each bus is scanned once.
 #include "arch/i386/dev/pci_config.h"
-#include "lib/string.h"
+#include "lib/assert.h"
 
 enum { // offsets in the configuration space (PCI 3.0, 6.1)
     PCI_ID = 0x00,

@@ -1,6 +1,6 @@
-// Interrupts of PCI functions by messages: MSI and MSI-X (PCI 3.0, 6.8).
+// Where the message registers of a PCI function are: MSI and MSI-X (PCI 3.0,
+// 6.8).
 #include "arch/i386/dev/pci_config.h"
-#include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
 
 #define PCI_STATUS 0x04 // in the upper half
@@ -14,15 +14,14 @@
 #define MSI_ENABLE (1u << 16)
 #define MSI_VECTORS (7u << 20) // 0: one
 #define MSI_WIDE (1u << 23)
+#define MSI_BYTES 16u // at most, without masks
 
 #define MSIX_ENABLE (1u << 31)
 #define MSIX_MASK (1u << 30)
 #define MSIX_TABLE 4
+#define MSIX_BYTES 12u
 #define MSIX_BAR 7u
 enum { ENTRY_ADDRESS, ENTRY_ADDRESS_HIGH, ENTRY_DATA, ENTRY_CONTROL, ENTRY };
-
-#define MESSAGE_ADDRESS 0xfee00000u // SDM vol. 3, 11.11.1
-#define MESSAGE_DESTINATION(id) ((id) << 12)
 
 struct message {
     u32 address, data;
@@ -78,28 +77,20 @@ static void set_msi(const struct pci_function *f, u32 at,
     pci_write(f, at, control | MSI_ENABLE);
 }
 
-int pci_register_messages(const struct pci_function *f, irq_handler_t handler,
-                          void *arg, const char *name)
+bool pci_has_messages(const struct pci_function *f)
+{
+    return find_capability(f, CAPABILITY_MSIX) ||
+           find_capability(f, CAPABILITY_MSI);
+}
+
+int pci_set_message(const struct pci_function *f, u32 address, u32 data)
 {
     u32 msix = find_capability(f, CAPABILITY_MSIX);
     u32 msi = find_capability(f, CAPABILITY_MSI);
-    if (msi + 16 > 256)
-        msi = 0;
-    if (!apic_present || (!msi && !msix))
-        return -ENODEV;
-    struct irq_source source;
-    int err = irq_source_message(&source, handler, arg, name);
-    if (err)
-        return err;
-    struct irq_message sent;
-    irq_message_for(&source, IRQ_BOOT_CPU, &sent);
-    struct message m = {
-        .address = MESSAGE_ADDRESS | MESSAGE_DESTINATION(sent.destination),
-        .data = sent.delivery | sent.vector,
-    };
-    if (msix && set_msix(f, msix, &m) == 0)
+    struct message m = { address, data };
+    if (msix && msix + MSIX_BYTES <= 256 && set_msix(f, msix, &m) == 0)
         return 0;
-    if (!msi)
+    if (!msi || msi + MSI_BYTES > 256)
         return -ENODEV;
     set_msi(f, msi, &m);
     return 0;

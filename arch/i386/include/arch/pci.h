@@ -5,7 +5,6 @@
 // found it by its class.
 #pragma once
 
-#include "arch/irq.h"
 #include "arch/mmu.h"
 
 struct pci_function {
@@ -35,5 +34,6 @@ void pci_disable_dma(const struct pci_function *f);
 
 // Lets it interrupt the boot CPU by messages: MSI-X (its first vector), or MSI.
 // 0; -ENODEV: it has neither, or this machine has no local APIC; -ENOSPC.
-int pci_register_messages(const struct pci_function *f, irq_handler_t handler,
-                          void *arg, const char *name);
+int pci_register_messages(const struct pci_function *f,
+                          void (*handler)(void *arg), void *arg,
+                          const char *name);
