@@ -137,8 +137,9 @@ bool usb_parse_hub(const u8 *d, size_t n, struct usb_hub_facts *out)
     if (n < HUB_BYTES_LEAST || d[0] < HUB_BYTES_LEAST ||
         d[1] != USB_DESCRIPTOR_HUB || !d[2])
         return false;
+    u8 ports = MIN(d[2], (u8)USB_PORTS_MAX);
     *out = (struct usb_hub_facts){
-        .ports = MIN(d[2], (u8)USB_PORTS_MAX),
+        .ports = ports,
         .think_time = word(d + 3) >> 5 & 3,
         .power_ms = (u16)(d[5] * 2),
     };

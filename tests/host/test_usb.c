@@ -1,6 +1,6 @@
 // USB: descriptors (whole, cut, damaged), boot keyboards, rings, contexts.
 // link: kernel/usb/descriptors.c kernel/usb/boot_keys.c kernel/usb/ring.c
-// link: kernel/usb/context.c kernel/base/keymap.c
+// link: kernel/usb/context.c kernel/base/keymap.c kernel/base/layout.c lib/utf8.c
 #include "test.h"
 
 #include "kernel/base/keymap.h"
