@@ -6,6 +6,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
+#include "kernel/debug/fault.h"
 #include "kernel/usb/registers.h"
 #include "kernel/usb/xhci.h"
 #include "lib/string.h"
@@ -115,6 +116,8 @@ int usb_control(struct usb_device *d, const struct usb_request *r, void *data)
     }
     if (in && r->length)
         memcpy(data, d->buffer, r->length);
+    if (in && r->length && fault_due(FAULT_USB_DATA))
+        ((u8 *)data)[d->control.ring.next % r->length] ^= 0xff;
     return err;
 }
 

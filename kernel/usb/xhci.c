@@ -5,6 +5,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
+#include "kernel/debug/fault.h"
 #include "kernel/usb/registers.h"
 
 #define COMMAND_MS 5000u // the longest, Address Device, has its own time-outs
@@ -65,6 +66,8 @@ static void take_event(struct xhci *x, const struct trb *e)
 static void check_status(struct xhci *x)
 {
     u32 status = op_read(x, OP_STATUS);
+    if (fault_begun(FAULT_USB_DEAD))
+        status |= STATUS_HOST_ERROR;
     if (status == ~0u)
         xhci_give_up(x, "it has vanished");
     else if (status & STATUS_HOST_ERROR)
@@ -88,7 +91,8 @@ void xhci_take_events(struct xhci *x)
     struct trb e;
     u32 n = 0;
     while (!x->dead && n < EVENTS_MAX && events_take(&x->events, &e)) {
-        take_event(x, &e);
+        if (!fault_due(FAULT_USB_EVENT))
+            take_event(x, &e);
         n++;
     }
     if (x->dead || (!n && !interrupted))

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from checkers import NOTHING_LOST, options
 from machine import vm
 from monitor import Monitored
 from tiers import side_by_side
@@ -87,3 +88,16 @@ def test_other_interrupts(controller, how):
     # Virtual time: 8 ns an instruction.
     limit = 0.01 if "polled" in how else 0.0001
     assert (end - begin) / 1e10 < limit, (begin, end)
+
+
+@pytest.mark.parametrize("fault,said", (
+    ("usb-data,1", "1-5: no device that can be used: its configuration descriptor is"),
+    ("usb-event,3", "controller 1 is given up: a command does not end"),
+    ("usb-dead,30", "controller 1 is given up: it reports a host system error")))
+def test_faults(fault, said):
+    """Devices and controllers that fail are named, and the machine goes on; no memory is
+    lost or used after it was freed."""
+    run = vm("sleep 20; sysinfo system.usb >/dev/null; stats --audit", "--usb",
+             "--kargs", f"fault={fault}", *options("addresses"), smp=1)
+    assert run.status == 0 and f"usb: {said}" in run.console, run
+    assert NOTHING_LOST in run.console, run
