@@ -1,6 +1,7 @@
 // USB: descriptors (whole, cut, damaged), boot keyboards, rings, contexts.
 // link: kernel/usb/descriptors.c kernel/usb/boot_keys.c kernel/usb/ring.c
-// link: kernel/usb/context.c kernel/base/keymap.c kernel/base/layout.c lib/utf8.c
+// link: kernel/usb/context.c kernel/base/keymap.c kernel/base/layout.c
+// lib/utf8.c
 #include "test.h"
 
 #include "kernel/base/keymap.h"
@@ -204,6 +205,7 @@ static void begin(void)
 static void typing(void **state UNUSED)
 {
     begin();
+    assert_string_equal(report(0, 6, 6), "c"); // one key, named twice
     assert_string_equal(report(0, 4, 0), "a");
     assert_string_equal(report(0, 4, 5), "b"); // both are held
     assert_string_equal(report(0, 5, 0), "");  // a is released
