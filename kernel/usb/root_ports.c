@@ -70,8 +70,8 @@ static bool reset_done(void *arg)
     return !(status & PORT_RESET) && status & (PORT_ENABLED | PORT_CHANGES);
 }
 
-// A port of USB 3 enables itself; one of USB 2 by a reset. A device that did not
-// start is reset as well: it may have an address already.
+// A port of USB 3 enables itself; one of USB 2 by a reset. A device that did
+// not start is reset as well: it may have an address already.
 static bool enable(struct xhci *x, u32 port)
 {
     if (port_read(x, port) & PORT_ENABLED && !x->failures[port])
