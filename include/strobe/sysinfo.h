@@ -371,6 +371,15 @@ enum sysinfo_state {
     F(r, U32, readers, COUNT, "descriptors of others than the owner")    \
     F(r, U64, bytes, BYTES, "of header and data")
 
+// system.usb: the devices, hubs included, in the order of slots.
+#define SYSINFO_USB_FIELDS(F, r)                                               \
+    F(r, TEXT24, path, NAME, "controller-port of the root, .port of each hub") \
+    F(r, TEXT12, id, NAME, "vendor:product")                                   \
+    F(r, TEXT12, speed, NAME, "low, full, high, super, super+")                \
+    F(r, TEXT16, kind, NAME, "keyboard, hub, or not used")                     \
+    F(r, U32, controller, ID, "its number")                                    \
+    F(r, U32, slot, ID, "of the controller")
+
 // system.errors
 #define SYSINFO_ERROR_FIELDS(F, r)              \
     F(r, TEXT32, name, NAME, "what went wrong") \
@@ -404,7 +413,8 @@ enum sysinfo_state {
     R(SENSOR, sensor)         \
     R(COUNTERS, counters)     \
     R(EVENT, event)           \
-    R(READING, reading)
+    R(READING, reading)       \
+    R(USB, usb)
 
 // ---- generated from the tables
 

@@ -41,6 +41,10 @@ void text_report(struct sysinfo_text *out);
 void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
                         void *arg);
 
+// system.usb: calls `fn` for each device. As lock_classes_each.
+void usb_devices_each(void (*fn)(const struct sysinfo_usb *, void *),
+                      void *arg);
+
 // system.clock.readings: calls `fn` for each time source that counts. Keeps
 // interrupts off for a few readings of one source.
 void clock_readings_each(void (*fn)(const struct sysinfo_reading *, void *),

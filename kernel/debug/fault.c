@@ -9,7 +9,7 @@
 
 #define KINDS                                                        \
     "ipi, nmi, event-lost, event-double, timer-lost, timer-double, " \
-    "timer-stops"
+    "timer-stops, usb-data, usb-event, usb-dead"
 KERNEL_ARG(fault,
            "fault=KIND,N[,KIND,N...]: every Nth event fails; KIND: " KINDS);
 
@@ -21,6 +21,9 @@ static const char *const names[FAULTS] = {
     [FAULT_TIMER_LOST] = "timer-lost",
     [FAULT_TIMER_DOUBLE] = "timer-double",
     [FAULT_TIMER_STOPS] = "timer-stops",
+    [FAULT_USB_DATA] = "usb-data",
+    [FAULT_USB_EVENT] = "usb-event",
+    [FAULT_USB_DEAD] = "usb-dead",
 };
 
 u32 fault_every[FAULTS];

@@ -13,6 +13,9 @@ enum fault {
     FAULT_TIMER_LOST,   // timer-lost: the same for other timers' interrupts
     FAULT_TIMER_DOUBLE, // timer-double
     FAULT_TIMER_STOPS,  // timer-stops: CPU 0's own, after N shots
+    FAULT_USB_DATA,     // usb-data: a device's answer has a wrong byte
+    FAULT_USB_EVENT,    // usb-event: an event of the controller is lost
+    FAULT_USB_DEAD,     // usb-dead: the controller fails, from then on
     FAULTS
 };
 

@@ -25,6 +25,7 @@
 #include "kernel/time/eventwatch.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/wallclock.h"
+#include "kernel/usb/usb.h"
 #include "lib/format.h"
 
 KERNEL_ARG(init, "init=PATH: the first program, instead of /sbin/init");
@@ -119,6 +120,7 @@ static void run_first_program(void *arg)
     vdso_init();
     vfs_init();
     tty_init();
+    usb_start();
     uninit_start();
     testers_run();
     const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";

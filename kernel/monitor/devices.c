@@ -1,5 +1,6 @@
-// system.clock and system.profile: the time sources and timers of the machine,
-// its sampling sources and performance counters, and what is sampled.
+// system.clock, system.profile and system.usb: the time sources and timers of
+// the machine, its sampling sources and performance counters, what is sampled,
+// its USB devices.
 
 #include "arch/cpu.h"
 #include "arch/pmu.h"
@@ -135,6 +136,23 @@ static int make_sampling(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static void put_usb(const struct sysinfo_usb *device, void *arg)
+{
+    struct sysinfo_usb *record = chain_add(arg);
+
+    if (record)
+        *record = *device;
+}
+
+static int make_usb(struct chain *out, u32 number UNUSED)
+{
+    usb_devices_each(put_usb, out);
+    return 0;
+}
+
+SYSINFO_NODE(usb, .path = "system.usb",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_USB),
+             .make = make_usb);
 SYSINFO_NODE(clock, .path = "system.clock",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_CLOCK),
              .make = make_clock);

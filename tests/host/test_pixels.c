@@ -1,6 +1,7 @@
 // Text drawn into framebuffers of every kind, against a drawing dot by dot.
 // link: arch/i386/dev/pixels.c arch/i386/dev/screen.c
 // link: arch/i386/dev/screen_cells.c
+// link: arch/i386/dev/cp437.c lib/utf8.c
 #include "test.h"
 
 #include "arch/i386/dev/pixels.h"

@@ -1,10 +1,11 @@
 // The VGA console's text screen and the keyboard's tables, without the devices.
 // link: arch/i386/dev/screen.c arch/i386/dev/screen_cells.c
-// link: arch/i386/dev/keymap.c
+// link: arch/i386/dev/cp437.c kernel/base/keymap.c kernel/base/layout.c
+// link: lib/utf8.c
 #include "test.h"
 
-#include "arch/i386/dev/keymap.h"
 #include "arch/i386/dev/screen.h"
+#include "kernel/base/keymap.h"
 
 // --- screen
 
@@ -195,11 +196,35 @@ static void owners_see_every_change(void **state UNUSED)
     }
 }
 
+// UTF-8 as the font's characters; other bytes are such characters.
+static void characters(void **state UNUSED)
+{
+    fresh("╔═╗ äßé €ł中\xc9\xcd\xff\xe2z\xe2\x95\r\nx\xc4");
+    assert_row(0, "\xc9\xcd\xbb \x84\xe1\x82 El?\xc9\xcd\xff\xe2z\xe2\x95");
+    assert_row(1, "x"); // the last one may go on
+    screen_write(&screen,
+                 "\x8d"
+                 "y",
+                 2);
+    assert_row(1, "xcy"); // c with caron
+    fresh("\xc2\x9b"
+          "31m\xe0\x83\xa4\xf4\x90\x80\x80\xed\xa0\x80|");
+    assert_row(0, "31m\xe0\x83\xa4\xf4\x90\x80\x80\xed\xa0\x80|");
+    for (u32 i = 0; i < 300000; i++) {
+        char c = (char)(random_below(4) ? 0x80 + random_below(128)
+                                        : random_below(256));
+        screen_write(&screen, &c, 1);
+        assert_true(screen.held_count < UTF8_MAX);
+    }
+}
+
 // --- keyboard
+
+static const struct layout *layout;
 
 static void type(const char *codes, size_t n, const char *want)
 {
-    struct keymap k = { .num_lock = false };
+    struct keymap k = { .num_lock = false, .layout = layout };
     char all[100], text[KEY_TEXT_MAX];
     size_t length = 0;
     for (size_t i = 0; i < n; i++) {
@@ -233,6 +258,55 @@ static void keys(void **state UNUSED)
     TYPE("\x7f\x5a\x59\xfa\x00", "");
 }
 
+#define ALTGR "\xe0\x38"
+
+static void layouts(void **state UNUSED)
+{
+    const char *names = layout_names;
+    for (; *names; names += 2 + (names[2] == ' ')) {
+        char name[3] = { names[0], names[1], 0 };
+        layout = layout_find(name);
+        assert_non_null(layout);
+        for (u32 i = 0; i < 4; i++) {
+            const char *text = layout->levels[i];
+            u32 n = 0;
+            while (text && utf8_next(&text))
+                n++;
+            assert_int_equal(n, layout->levels[i] ? LAYOUT_KEYS : 0);
+        }
+        for (u32 code = 0; code < 128; code++)
+            for (u32 i = 0; i < 4; i++)
+                if (is_dead(layout_character(layout, (u8)code, i)))
+                    assert_true(layout_compose(
+                        layout_character(layout, (u8)code, i), ' '));
+    }
+    assert_null(layout_find("xx"));
+
+    layout = layout_find("de");
+    TYPE("\x15\x2c\x1a\x28\x0c", "zyüäß");
+    TYPE("\x2a\x1a\x08", "Ü/");
+    TYPE("\x3a\x1a\x0c\x02\x1e\x2a\x1e", "Üß1Aa");   // Caps Lock
+    TYPE(ALTGR "\x10\x08\x09\x56\x12\x11", "@{[|€"); // no AltGr+w
+    TYPE("\x0d\x12\x0d\x39\x0d\x19", "é´´p");
+    TYPE("\x29\x1e\x29\x29", "â^");
+    TYPE("\x2a\x0d\x1e\xaa", "À");
+    TYPE("\x1d\x2c\x1d\x1a", "\031ü");
+    TYPE("\x38\x1e\xb8" ALTGR "\x1e", "\033a"); // left Alt, no AltGr+a
+    layout = layout_find("pl");
+    TYPE(ALTGR "\x1e\x2d\x26\x2a\x1e\x18", "ąźłĄÓ");
+    TYPE("\x3a" ALTGR "\x1e", "Ą");
+    layout = layout_find("cz");
+    TYPE("\x03\x04\x27\x2b\x12", "ěšůë");
+    TYPE("\x2a\x0d\x20\x29\x16\x03", "ĎŮ2");
+    TYPE(ALTGR "\x2f\x30\x2e\x27", "@{&$");
+    layout = layout_find("fr");
+    TYPE("\x10\x11\x1e\x27\x03\x1a\x12\x2b", "azqméê*");
+    TYPE("\x2a\x03\x1a\x18\x32", "2Ö?");
+    TYPE(ALTGR "\x0b\x12\x1b", "@€¤");
+    layout = NULL; // us: the right Alt is as the left one
+    TYPE(ALTGR "\x1e", "\033a");
+}
+
 // The request of Alt+SysRq and a letter, which give no text.
 static char request(const char *codes)
 {
@@ -259,9 +333,12 @@ static void no_code_sequence_overruns(void **state UNUSED)
 {
     struct keymap k = { 0 };
     char text[KEY_TEXT_MAX];
-    for (int i = 0; i < 1000000; i++)
+    static const char names[][3] = { "us", "de", "pl", "cz", "fr" };
+    for (int i = 0; i < 1000000; i++) {
+        k.layout = layout_find(names[i % ARRAY_SIZE(names)]);
         assert_true(keymap_code(&k, (u8)random_below(256), text) <=
                     KEY_TEXT_MAX);
+    }
 }
 
 int main(void)
@@ -276,7 +353,9 @@ int main(void)
         cmocka_unit_test(colours),
         cmocka_unit_test(modes_and_the_unknown),
         cmocka_unit_test(owners_see_every_change),
+        cmocka_unit_test(characters),
         cmocka_unit_test(keys),
+        cmocka_unit_test(layouts),
         cmocka_unit_test(requests),
         cmocka_unit_test(no_code_sequence_overruns),
     };

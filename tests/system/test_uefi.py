@@ -59,7 +59,7 @@ def test_the_menu(tmp_path):
 # Text of all kinds on tty0; the cursor is behind "end". Then it waits for ever: an idle
 # machine's virtual time passes faster than a busy host asks.
 TYPED = r"""printf '\033[2J\033[H\033[1;33mYellow\033[0m and grey\n' >/dev/tty0
-printf '\311\315\273\n\033[1;200HX\033[5;1Hend' >/dev/tty0
+printf '╔═╗\n\033[1;200HX\033[5;1Hend' >/dev/tty0
 stty -F /dev/tty0 size; sleep 1; echo typed >/dev/console
 mkfifo /tmp/x; cat /tmp/x"""
 

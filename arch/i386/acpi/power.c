@@ -7,7 +7,7 @@
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "arch/i386/acpi/fadt.h"
-#include "arch/i386/dev/pci.h"
+#include "arch/i386/dev/pci_config.h"
 #include "arch/i386/dev/port.h"
 #include "arch/i386/dev/uart.h"
 #include "kernel/base/cmdline.h"

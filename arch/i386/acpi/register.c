@@ -1,6 +1,6 @@
 // Access to the registers of ACPI tables.
 #include "arch/i386/acpi/register.h"
-#include "arch/i386/dev/pci.h"
+#include "arch/i386/dev/pci_config.h"
 #include "arch/i386/dev/port.h"
 #include "lib/format.h"
 
@@ -50,7 +50,7 @@ u32 acpi_register_read(const struct acpi_register *r)
 {
     u16 port = (u16)r->address;
     if (r->space == ACPI_SPACE_PCI)
-        return pci_read(pci_of(r), (u32)r->address & 0xffff, r->bytes);
+        return pci_config_read(pci_of(r), (u32)r->address & 0xffff, r->bytes);
     if (r->space == ACPI_SPACE_IO)
         return r->bytes == 1   ? in8(port)
                : r->bytes == 2 ? in16(port)
@@ -83,7 +83,7 @@ static void write_memory(volatile void *p, u32 bytes, u32 value)
 void acpi_register_write(const struct acpi_register *r, u32 value)
 {
     if (r->space == ACPI_SPACE_PCI)
-        pci_write(pci_of(r), (u32)r->address & 0xffff, r->bytes, value);
+        pci_config_write(pci_of(r), (u32)r->address & 0xffff, r->bytes, value);
     else if (r->space == ACPI_SPACE_IO)
         write_port((u16)r->address, r->bytes, value);
     else

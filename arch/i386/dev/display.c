@@ -111,6 +111,6 @@ static struct tty_driver tty0 = {
     .rdev = TTY_MAJOR << 8,
     .write = tty_write,
     .present = tty_present,
-    .start = keyboard_start,
+    .start = ps2_start,
 };
 TTY_DRIVER(tty0);

@@ -1,7 +1,7 @@
 // hardware.pci: the functions on all buses, each with its header, base address
 // registers (as they are: their sizes would have to be probed by writing) and
 // capabilities (PCI Local Bus 3.0, 6.1, 6.2, 6.7).
-#include "arch/i386/dev/pci.h"
+#include "arch/i386/dev/pci_config.h"
 #include "kernel/base/providers.h"
 #include "kernel/mm/chain.h"
 
@@ -46,7 +46,7 @@ static const char *capability_name(u32 id)
 static void report_bars(struct chain *out, u32 f, u32 count)
 {
     for (u32 i = 0; i < count; i++) {
-        u32 low = pci_read(f, BAR_FIRST + 4 * i, 4), high = 0, bar = i;
+        u32 low = pci_config_read(f, BAR_FIRST + 4 * i, 4), high = 0, bar = i;
         if (!low)
             continue;
         if (low & BAR_IO) {
@@ -54,7 +54,7 @@ static void report_bars(struct chain *out, u32 f, u32 count)
             continue;
         }
         if (BAR_64BIT(low) && i + 1 < count)
-            high = pci_read(f, BAR_FIRST + 4 * ++i, 4);
+            high = pci_config_read(f, BAR_FIRST + 4 * ++i, 4);
         chain_printf(out, "    BAR %u: memory %#llx%s%s\n", bar,
                      (u64)high << 32 | (low & ~0xfu),
                      BAR_64BIT(low) ? ", 64 bits" : "",
@@ -64,14 +64,14 @@ static void report_bars(struct chain *out, u32 f, u32 count)
 
 static void report_capabilities(struct chain *out, u32 f)
 {
-    if (!(pci_read(f, STATUS, 2) & STATUS_CAPABILITIES))
+    if (!(pci_config_read(f, STATUS, 2) & STATUS_CAPABILITIES))
         return;
-    u32 at = pci_read(f, CAPABILITIES, 1) & ~3u;
+    u32 at = pci_config_read(f, CAPABILITIES, 1) & ~3u;
     for (u32 i = 0; at >= HEADER_BYTES && i < CAPABILITIES_MAX; i++) {
-        u32 id = pci_read(f, at, 1);
+        u32 id = pci_config_read(f, at, 1);
         chain_printf(out, "    capability %#x at %#x: %s\n", id, at,
                      capability_name(id));
-        at = pci_read(f, at + 1, 1) & ~3u;
+        at = pci_config_read(f, at + 1, 1) & ~3u;
     }
 }
 
@@ -80,26 +80,26 @@ static void report_header(struct chain *out, u32 f)
     for (u32 at = 0; at < HEADER_BYTES; at += 4) {
         if (at % 16 == 0)
             chain_printf(out, "    %02x:", at);
-        chain_printf(out, " %08x%s", pci_read(f, at, 4),
+        chain_printf(out, " %08x%s", pci_config_read(f, at, 4),
                      at % 16 == 12 ? "\n" : "");
     }
 }
 
 static void report_function(struct chain *out, u32 f)
 {
-    u32 class = pci_read(f, PCI_CLASS, 4);
-    u32 header = pci_read(f, PCI_HEADER, 1) & PCI_HEADER_TYPE;
-    u32 interrupt = pci_read(f, PCI_INTERRUPT, 2);
+    u32 class = pci_config_read(f, PCI_CLASS, 4);
+    u32 header = pci_config_read(f, PCI_HEADER, 1) & PCI_HEADER_TYPE;
+    u32 interrupt = pci_config_read(f, PCI_INTERRUPT, 2);
     chain_printf(out, "%02x:%02x.%u %04x:%04x class %06x revision %02x",
                  PCI_BUS(f), PCI_DEVICE(f), PCI_NUMBER(f),
-                 pci_read(f, PCI_VENDOR, 2), pci_read(f, PCI_ID, 2), class >> 8,
-                 class & 0xff);
+                 pci_config_read(f, PCI_VENDOR, 2),
+                 pci_config_read(f, PCI_ID, 2), class >> 8, class & 0xff);
     if (interrupt >> 8)
         chain_printf(out, ", interrupt line %u pin %u", interrupt & 0xff,
                      interrupt >> 8);
     if (header == PCI_HEADER_BRIDGE)
         chain_printf(out, ", bridge to bus %02x",
-                     pci_read(f, PCI_SECONDARY_BUS, 1));
+                     pci_config_read(f, PCI_SECONDARY_BUS, 1));
     chain_printf(out, "\n");
     if (header <= PCI_HEADER_BRIDGE)
         report_bars(out, f, header ? BARS_OF_BRIDGE : BARS_OF_DEVICE);
@@ -111,9 +111,9 @@ static u32 report_device(struct chain *out, u32 first)
 {
     u32 functions = 1, found = 0;
     for (u32 i = 0; i < functions; i++) {
-        if (pci_read(first + i, PCI_VENDOR, 2) == PCI_NO_VENDOR)
+        if (pci_config_read(first + i, PCI_VENDOR, 2) == PCI_NO_VENDOR)
             continue;
-        if (!i && pci_read(first, PCI_HEADER, 1) & PCI_HEADER_MANY)
+        if (!i && pci_config_read(first, PCI_HEADER, 1) & PCI_HEADER_MANY)
             functions = PCI_FUNCTIONS;
         report_function(out, first + i);
         found++;

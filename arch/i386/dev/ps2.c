@@ -6,11 +6,10 @@
 #include "arch/i386/dev/ps2.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
-#include "arch/i386/dev/keymap.h"
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
+#include "kernel/base/keyboard.h"
 #include "kernel/base/log.h"
-#include "kernel/base/tty_driver.h"
 
 #define DATA 0x60
 #define STATUS 0x64
@@ -39,7 +38,6 @@
 #define FLUSH_MAX 32
 #define CODES_MAX 16 // most that one interrupt reads
 
-static struct tty_driver *terminal;
 static struct keymap keymap = { .num_lock = true };
 
 static bool wait_status(u8 bit, u8 wanted)
@@ -104,21 +102,14 @@ static void interrupt(void *arg UNUSED)
         if (!(status & STATUS_OUTPUT_FULL))
             return;
         u8 code = in8(DATA);
-        char text[KEY_TEXT_MAX];
-        size_t n = 0;
         if (!(status & STATUS_SECOND_PORT))
-            n = keymap_code(&keymap, code, text);
-        if (n)
-            tty_input(terminal->tty, text, n);
-        if (keymap.request)
-            sysrq(keymap.request);
-        keymap.request = 0;
+            keyboard_code(&keymap, code);
     }
 }
 
-void keyboard_start(struct tty_driver *d)
+void ps2_start(struct tty_driver *screen)
 {
-    terminal = d;
+    keyboard_attach(screen);
     if (!start_controller()) {
         log_printf("ps2: no keyboard controller\n");
         return;

@@ -3,6 +3,6 @@
 
 #include "kernel/base/tty_driver.h"
 
-// Finds and starts the keyboard; its input is passed to the driver's tty. Logs
-// its absence.
-void keyboard_start(struct tty_driver *d);
+// Lets keyboards type on the driver's terminal; finds and starts the PS/2 one.
+// Logs its absence.
+void ps2_start(struct tty_driver *screen);

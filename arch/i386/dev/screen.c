@@ -1,4 +1,5 @@
 // Parser of the screen's control sequences; see screen.h.
+#include "arch/i386/dev/cp437.h"
 #include "arch/i386/dev/screen_cells.h"
 #include "lib/assert.h"
 #include "lib/string.h"
@@ -378,10 +379,44 @@ static void character(struct screen *s, u8 c)
     }
 }
 
+// What was held back is no character.
+static void put_held_bytes(struct screen *s)
+{
+    for (u32 i = 0; i < s->held_count; i++)
+        cells_put(s, s->held[i]);
+    s->held_count = 0;
+}
+
+// A byte beyond ASCII, in text.
+static void text_byte(struct screen *s, u8 c)
+{
+    if (s->held_count && utf8_following(c) >= 0)
+        put_held_bytes(s); // another character begins
+    s->held[s->held_count++] = c;
+    int following = utf8_following(s->held[0]);
+    if (following > 0 && s->held_count <= (u32)following)
+        return;
+    u32 character = following > 0 ? utf8_decode(s->held, s->held_count) : 0;
+    if (!character) {
+        put_held_bytes(s);
+        return;
+    }
+    s->held_count = 0;
+    if (character >= 0xa0)
+        cells_put(s, cp437_of(character));
+}
+
 void screen_write(struct screen *s, const char *text, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        character(s, (u8)text[i]);
+    for (size_t i = 0; i < n; i++) {
+        u8 c = (u8)text[i];
+        if (c >= 0x80 && s->state == TEXT) {
+            text_byte(s, c);
+            continue;
+        }
+        put_held_bytes(s);
+        character(s, c);
+    }
 }
 
 void screen_init(struct screen *s, u16 *cells, u32 rows, u32 cols)

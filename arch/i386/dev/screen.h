@@ -1,11 +1,12 @@
 // A text screen with the control sequences of a VT100 / Linux console (ECMA-48)
-// that vi, less, top and coloured listings use.
+// that vi, less, top and coloured listings use. Text is UTF-8; a byte that is
+// not is shown as the font's character of that number.
 //
 // Pure code: it changes its own cells and records which rows must be redrawn.
 // The owner does the locking.
 #pragma once
 
-#include "lib/types.h"
+#include "lib/utf8.h"
 
 #define SCREEN_ROWS_MAX 128u
 #define SCREEN_PARAMETERS 8
@@ -36,6 +37,9 @@ struct screen {
     u32 parameters[SCREEN_PARAMETERS];
     u32 parameter_count;
     char prefix; // '?' and similar; ' ' if not understood
+
+    u8 held[UTF8_MAX]; // the bytes so far of a character of several
+    u32 held_count;
 };
 
 // Takes rows * cols cells; 1 <= rows <= SCREEN_ROWS_MAX, 1 <= cols.

@@ -65,13 +65,13 @@ bool pci_present(void)
     return true;
 }
 
-u32 pci_read(u32 function UNUSED, u32 at UNUSED, u32 bytes UNUSED)
+u32 pci_config_read(u32 function UNUSED, u32 at UNUSED, u32 bytes UNUSED)
 {
     return 0;
 }
 
-void pci_write(u32 function UNUSED, u32 at UNUSED, u32 bytes UNUSED,
-               u32 value UNUSED)
+void pci_config_write(u32 function UNUSED, u32 at UNUSED, u32 bytes UNUSED,
+                      u32 value UNUSED)
 {
 }
 

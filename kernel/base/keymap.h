@@ -1,14 +1,17 @@
-// A US keyboard: translates scan codes (set 1) to terminal input.
+// Translates the codes of a keyboard (set 1) to terminal input, by its layout.
 //
-// Pure code without locks: the keyboard's interrupt handler owns the state.
+// Pure code without locks: the keyboard's driver owns the state. Each keyboard
+// has its own, with its own modifiers and locks.
 #pragma once
 
-#include "lib/types.h"
+#include "kernel/base/layout.h"
 
 #define KEY_TEXT_MAX 8 // most characters that a key yields
 
 struct keymap {
-    u32 held; // modifiers that are held down, as bits
+    const struct layout *layout; // NULL: us
+    u32 dead;                    // the dead key typed last, or 0
+    u32 held;                    // modifiers that are held down, as bits
     bool caps_lock, num_lock;
     bool extended; // the previous code was 0xe0
     bool sysrq;    // Alt+SysRq was pressed, and Alt is still down

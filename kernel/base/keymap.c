@@ -1,7 +1,8 @@
 // Translation of scan codes to characters, and of other keys to the escape
 // sequences of the terminal type "linux"; see keymap.h.
-#include "arch/i386/dev/keymap.h"
+#include "kernel/base/keymap.h"
 #include "lib/string.h"
+#include "lib/utf8.h"
 
 #define RELEASED 0x80
 #define PREFIX_EXTENDED 0xe0
@@ -38,12 +39,26 @@ enum { // codes with a special meaning
     KEYPAD_SLASH = 0x35, // extended
 };
 
-#define KEYS 0x5a
-static const char plain[KEYS] =
-    "\0\0331234567890-=\177\tqwertyuiop[]\r\0asdfghjkl;'`\0\\zxcvbnm,./\0*\0 ";
-static const char shifted[KEYS] =
-    "\0\033!@#$%^&*()_+\177\tQWERTYUIOP{}\r\0ASDFGHJKL:\"~\0|ZXCVBNM<>?\0*\0 ";
-#define KEY_102 0x56 // between shift and Z on keyboards that have it
+// Keys that have the same character in all layouts.
+static char fixed_character(u8 code)
+{
+    switch (code) {
+    case 0x01:
+        return ESC[0];
+    case 0x0e: // Backspace
+        return '\177';
+    case 0x0f:
+        return '\t';
+    case 0x1c:
+        return '\r';
+    case 0x37: // keypad
+        return '*';
+    case 0x39:
+        return ' ';
+    default:
+        return 0;
+    }
+}
 
 static const char keypad_digits[] = "789-456+1230.";
 
@@ -96,18 +111,71 @@ static char with_control(char c)
     return c == ' ' ? 0 : c;
 }
 
-// *typed: the key is a character (which may be NUL, by control and space).
-static char ordinary(const struct keymap *k, u8 code, bool *typed)
+static const struct layout *layout_of(const struct keymap *k)
 {
-    char c = code < KEYS ? plain[code] : 0;
-    bool letter = c >= 'a' && c <= 'z';
-    bool shift = ((k->held & SHIFT) != 0) != (letter && k->caps_lock);
-    if (code == KEY_102)
-        c = shift ? '>' : '<';
-    else if (c && shift)
-        c = shifted[code];
-    *typed = c != 0;
-    return k->held & CONTROLS ? with_control(c) : c;
+    return k->layout ? k->layout : &layout_us;
+}
+
+static bool is_letter(u32 c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= 0xc0 && c != 0xd7 && c != 0xf7 && c < 0x180);
+}
+
+// Caps lock changes keys whose both characters are letters.
+static u32 level(const struct keymap *k, u8 code)
+{
+    const struct layout *l = layout_of(k);
+    u32 level = k->held & ALT_RIGHT && layout_has_altgr(l) ? LEVEL_ALTGR : 0;
+    bool shift = k->held & SHIFT;
+    if (k->caps_lock && is_letter(layout_character(l, code, level)) &&
+        is_letter(layout_character(l, code, level | LEVEL_SHIFT)))
+        shift = !shift;
+    return shift ? level | LEVEL_SHIFT : level;
+}
+
+// 0: none.
+static u32 character(const struct keymap *k, u8 code)
+{
+    u32 c = (u8)fixed_character(code);
+    return c ? c : layout_character(layout_of(k), code, level(k, code));
+}
+
+// Whether Alt means that the key follows ESC.
+static bool meta(const struct keymap *k)
+{
+    u32 keys = layout_has_altgr(layout_of(k)) ? ALT_LEFT : ALT;
+    return k->held & keys;
+}
+
+// Joins it with the dead key before it. If that is impossible, both are typed.
+static size_t after_dead_key(struct keymap *k, u32 c, char *text)
+{
+    u32 dead = k->dead, composed = layout_compose(dead, c);
+    k->dead = 0;
+    if (composed)
+        return utf8_put(composed, text);
+    size_t n = utf8_put(layout_compose(dead, ' '), text);
+    return is_dead(c) ? n : n + utf8_put(c, text + n);
+}
+
+static size_t ordinary(struct keymap *k, u8 code, char *text)
+{
+    u32 c = character(k, code);
+    if (!c)
+        return 0;
+    if (k->dead)
+        return after_dead_key(k, c, text);
+    if (is_dead(c)) {
+        k->dead = c;
+        return 0;
+    }
+    if (k->held & CONTROLS && c < 0x80)
+        c = (u8)with_control((char)c);
+    size_t n = 0;
+    if (meta(k))
+        text[n++] = ESC[0];
+    return n + utf8_put(c, text + n);
 }
 
 static size_t text_for(const char *sequence, char *text)
@@ -139,14 +207,7 @@ static size_t key(struct keymap *k, u8 code, char *text)
         text[0] = keypad_digits[code - KEYPAD_FIRST];
         return 1;
     }
-    size_t n = 0;
-    bool typed;
-    char c = ordinary(k, code, &typed);
-    if (typed && k->held & ALT)
-        text[n++] = ESC[0];
-    if (typed)
-        text[n++] = c;
-    return n;
+    return ordinary(k, code, text);
 }
 
 // Alt+Print is SysRq; some keyboards send Print's code even then.
@@ -163,7 +224,8 @@ static size_t pressed(struct keymap *k, u8 code, char *text)
         return 0;
     }
     if (k->sysrq) {
-        k->request = code < KEYS ? plain[code] : 0;
+        u32 c = layout_character(layout_of(k), code, 0);
+        k->request = c < 0x80 ? (char)c : 0;
         return 0;
     }
     if (k->extended)

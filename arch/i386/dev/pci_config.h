@@ -2,6 +2,7 @@
 // 3.2.2.3.2): 256 bytes of each. Any context; machine_reset uses it too.
 #pragma once
 
+#include "arch/pci.h"
 #include "lib/types.h"
 
 #define PCI_CONFIG_BYTES 256u
@@ -34,5 +35,24 @@ enum {
 bool pci_present(void);
 // `bytes` is 1, 2 or 4; `at` + `bytes` must be within PCI_CONFIG_BYTES. What is
 // not there reads as ones.
-u32 pci_read(u32 function, u32 at, u32 bytes);
-void pci_write(u32 function, u32 at, u32 bytes, u32 value);
+u32 pci_config_read(u32 function, u32 at, u32 bytes);
+void pci_config_write(u32 function, u32 at, u32 bytes, u32 value);
+
+// As above, of a function that was found: 32 bits at a multiple of 4.
+static inline u32 pci_name(const struct pci_function *f)
+{
+    return PCI_FUNCTION(f->bus, f->device, f->function);
+}
+static inline u32 pci_read(const struct pci_function *f, u32 at)
+{
+    return pci_config_read(pci_name(f), at, 4);
+}
+static inline void pci_write(const struct pci_function *f, u32 at, u32 value)
+{
+    pci_config_write(pci_name(f), at, 4, value);
+}
+
+// Whether it can interrupt by messages. Sets what it sends, by MSI-X (its first
+// vector) or MSI, and lets it. 0, -ENODEV.
+bool pci_has_messages(const struct pci_function *f);
+int pci_set_message(const struct pci_function *f, u32 address, u32 data);

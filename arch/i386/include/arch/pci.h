@@ -1,0 +1,39 @@
+// PCI functions (PCI Local Bus 3.0): finding them, their memory and their
+// interrupts.
+//
+// Thread context, interrupts on. A function belongs to the one driver that has
+// found it by its class.
+#pragma once
+
+#include "arch/mmu.h"
+
+struct pci_function {
+    u8 bus, device, function;
+    u16 vendor, product;
+    u32 class; // base class << 16 | subclass << 8 | programming interface
+};
+
+// Calls fn for each function of this class that can be reached from bus 0.
+void pci_each(u32 class, void (*fn)(const struct pci_function *f, void *arg),
+              void *arg);
+
+// The memory behind base address register `index` (0-5). False: there is none,
+// or the firmware has given it no address.
+struct pci_memory {
+    paddr_t base;
+    u64 size;
+};
+bool pci_memory(const struct pci_function *f, u32 index,
+                struct pci_memory *out);
+
+// Lets it answer to accesses of its memory, and access memory itself. Its
+// interrupt line stays disabled.
+void pci_enable(const struct pci_function *f);
+// Stops its accesses to memory.
+void pci_disable_dma(const struct pci_function *f);
+
+// Lets it interrupt the boot CPU by messages: MSI-X (its first vector), or MSI.
+// 0; -ENODEV: it has neither, or this machine has no local APIC; -ENOSPC.
+int pci_register_messages(const struct pci_function *f,
+                          void (*handler)(void *arg), void *arg,
+                          const char *name);
