@@ -73,7 +73,7 @@ trace record -e task/fork,task/exec -o /tmp/m sh -c 'true; exec sensors record -
 trace report /tmp/m | grep -v '^#'; sensors /tmp/r; ls /sensors/kernel/trace | wc -l; rm /tmp/m /tmp/r""",
     "pmc": """
 trace record -e sched/pmc -o /tmp/p true; echo $?; trace record --counters cycles,branches -o /tmp/p true; echo $?
-trace record --counters cycles,none true; trace record --counters cycles true; rm -f /tmp/p""",
+trace record --counters cycles,none true; trace record --counters cycles true; rm -f /tmp/p /tmp/q""",
     "sensors-wrong": "trace record -s none/such -o /tmp/s true; echo $?; trace record -i 0 -o /tmp/s true; echo $?; rm /tmp/s",
     "functions": """
 trace record -1 -F 'sys_*,vfs_*' -o /out/functions dd if=/dev/zero of=/tmp/z bs=1 count=50 2>/dev/null
