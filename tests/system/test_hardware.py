@@ -5,6 +5,7 @@ import re
 import pytest
 
 from machine import ROOT, batch, vm
+from monitor import debugged
 from selftest_rows import rows
 from tiers import side_by_side
 
@@ -131,3 +132,44 @@ def test_more_cpus(smp):
     assert "CPU 1, what differs from CPU 0\n  00000001.0: " in run.output, run
     assert re.search(r"^CPU 1, APIC id 1: timer 0xe0 fixed,", run.output,
                      re.MULTILINE), run
+
+
+# Multiboot 1's information (specification 0.6.96, 3.3): the first module, the initrd,
+# starts and ends elsewhere.
+MOVE_MODULE = """
+hbreak *boot_main
+continue
+set $module = (int *)(0xc0000000 + *(int *)(0xc0000000 + $edx + 24))
+set $module[1] = $module[1] - $module[0] + {at}
+set $module[0] = {at}
+delete
+"""
+
+
+def with_module_at(at, folder, *options):
+    """A machine of 2 GiB whose loader has put the initrd at this address."""
+    gdb, result = debugged(folder, "free", MOVE_MODULE.format(at=at), "--mem", "2048",
+                           "--no-tests", *options)
+    assert gdb.returncode == 0, gdb
+    return result
+
+
+def test_modules_above_the_direct_map(tmp_path):
+    """It ends at 768 MiB. The module's memory is given back wherever it was."""
+    used = {}
+    for at in 0x20000000, 0x50000123, 0x2ffff000:
+        copy = f"-device loader,file={ROOT}/build/initrd,addr={at},force-raw=on"
+        result = with_module_at(at, tmp_path, "--qemu-args", copy)
+        assert result.status == 0, result
+        line, = re.findall(r"initrd: initrd: \d+ files, .*", result.console)
+        assert ("above the direct map" in line) == (at != 0x20000000), result
+        used[at] = int(re.search(r"^Mem: +\d+ +(\d+)", result.output, re.MULTILINE)[1])
+    low = used.pop(0x20000000)
+    assert all(abs(high - low) < 1000 for high in used.values()), (low, used)  # KiB
+
+
+def test_a_module_where_no_memory_is(tmp_path):
+    result = with_module_at(0xe0000000, tmp_path)
+    assert result.status == 125, result
+    assert "boot module initrd lies at 0xe0000000, where there is no memory" in \
+        result.console, result
