@@ -1,6 +1,7 @@
 """selftest and hwreport: what they say of machines of different parts, and of one with
 a wrong clock."""
 import re
+import struct
 
 import pytest
 
@@ -173,3 +174,36 @@ def test_a_module_where_no_memory_is(tmp_path):
     assert result.status == 125, result
     assert "boot module initrd lies at 0xe0000000, where there is no memory" in \
         result.console, result
+
+
+# The fields of ACPI's table SPCR behind its header: an I/O port with the interrupt and
+# the code of the rate.
+def spcr(port, irq, rate):
+    return struct.pack("<B3xBBBBQBBIB21x", 0, 1, 8, 0, 1, port, 1, irq, 0, rate)
+
+
+def test_the_firmwares_serial_port(tmp_path):
+    """COM3 by SPCR: it has the log from its start, and is the console."""
+    (tmp_path / "spcr").write_bytes(spcr(0x3e8, 5, 4))
+    result = vm(
+        "echo typed >/dev/console; exit 4", "--kargs", "console=spcr", "--qemu-args",
+        f"-acpitable sig=SPCR,rev=2,data={tmp_path}/spcr -chardev"
+        f" file,id=com3,path={tmp_path}/out -device"
+        " isa-serial,chardev=com3,iobase=0x3e8,irq=5,index=2")
+    out = (tmp_path / "out").read_text(errors="replace").replace("\r", "")
+    assert result.status == 4, result
+    assert out.startswith("[    0.000000] Strobe version"), (out, result)
+    said = "console=spcr: ttyS0 is at port 0x3e8, 19200 baud, interrupt 5"
+    assert out.count("Strobe version") == out.count(said) == 1, (out, result)
+    assert "\ntyped\n" in out and said not in result.console, (out, result)
+
+
+def test_no_serial_port_of_the_firmware(tmp_path):
+    (tmp_path / "spcr").write_bytes(spcr(0x3e8, 5, 4))
+    table = f"-acpitable sig=SPCR,rev=2,data={tmp_path}/spcr"
+    for options, said in (
+            ([], "no use of ACPI's table SPCR: there is none"),
+            (["--qemu-args", table], "no 16550 answers at port 0x3e8")):
+        result = vm("true", "--kargs", "console=spcr", *options)
+        assert result.status == 0, result
+        assert f"console=spcr: {said}" in result.console, result

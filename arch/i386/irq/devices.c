@@ -4,6 +4,7 @@
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
+#include "arch/i386/dev/uart.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
 
@@ -29,6 +30,7 @@ void arch_init_devices(void)
     fpu_check_stores();
     i8259_init(VECTOR_I8259_PARKED);
     acpi_init();
+    uart_follow_spcr();
     if (!madt_found())
         mp_tables_read();
     cpus_complete();
