@@ -12,7 +12,7 @@
 //
 // One caller at a time: the caller has a lock for each `struct fat`. An error
 // is what the disk's function returned, or -EIO, -ENOSPC, -ENOENT, -EINVAL,
-// -EFBIG, -ENOTEMPTY.
+// -EFBIG, -ENOTEMPTY. After an error of a write the file is as it was before.
 #pragma once
 
 #include "lib/types.h"
@@ -117,6 +117,9 @@ int fat_cut(struct fat *f, u32 last);
 int fat_free_chain(struct fat *f, u32 first);
 int fat_load_table(struct fat *f, u32 sector); // of the table
 int fat_flush_table(struct fat *f);
+int fat_flush_slots(struct fat *f);
+// What could not be written is forgotten: all that is held is as on the disk.
+void fat_forget(struct fat *f);
 
 // --- fat_file.c
 

@@ -43,21 +43,11 @@ static const u8 unit_at[FAT_PART_UNITS] = { 1,  3,  5,  7,  9,  14, 16,
 
 // --- slots
 
-static int flush_slots(struct fat *f)
-{
-    if (!f->slot_dirty)
-        return 0;
-    int err = f->disk.transfer(f->disk.arg, true, f->slot_sector, 1, f->slots);
-    if (!err)
-        f->slot_dirty = false;
-    return err;
-}
-
 static int load_slots(struct fat *f, u32 sector)
 {
     if (f->slot_sector == sector)
         return 0;
-    int err = flush_slots(f);
+    int err = fat_flush_slots(f);
     if (err)
         return err;
     f->slot_sector = 0;
@@ -259,7 +249,7 @@ int fat_update(struct fat *f, const struct fat_node *n)
 
 static int clear_cluster(struct fat *f, u32 cluster)
 {
-    int err = flush_slots(f);
+    int err = fat_flush_slots(f);
     if (err)
         return err;
     f->slot_sector = 0;

@@ -146,6 +146,7 @@ int fat_read(struct fat *f, struct fat_node *n, u32 pos, void *data, u32 bytes)
 int fat_write(struct fat *f, struct fat_node *n, u32 pos, const void *data,
               u32 bytes, struct fat_time now)
 {
+    struct fat_node before = *n;
     u32 done = 0;
     int err = 0;
     assert(pos <= n->size);
@@ -158,16 +159,24 @@ int fat_write(struct fat *f, struct fat_node *n, u32 pos, const void *data,
             break;
         done += (u32)err;
     }
-    if (err < 0 && err != -ENOSPC)
-        return err;
-    n->size = MAX(n->size, pos + done);
-    n->written = now;
-    err = done ? fat_update(f, n) : err;
-    return err ? err : (int)done;
+    if (err > 0)
+        err = 0;
+    if (done && (!err || err == -ENOSPC)) {
+        n->size = MAX(n->size, pos + done);
+        n->written = now;
+        err = fat_update(f, n);
+    }
+    if (!err)
+        return (int)done;
+    *n = before;
+    if (err != -ENOSPC)
+        fat_forget(f);
+    return err;
 }
 
 int fat_shrink(struct fat *f, struct fat_node *n, u32 size, struct fat_time now)
 {
+    struct fat_node before = *n;
     u32 first = n->first, last = 0;
     assert(size <= n->size);
     if (size) {
@@ -182,9 +191,11 @@ int fat_shrink(struct fat *f, struct fat_node *n, u32 size, struct fat_time now)
     n->size = size;
     n->written = now;
     int err = fat_update(f, n); // before others may get the clusters
-    if (!err && last)
+    if (err)
+        *n = before;
+    else if (last)
         err = fat_cut(f, last);
-    else if (!err && first)
+    else if (first)
         err = fat_free_chain(f, first);
     return err ? err : fat_flush(f);
 }

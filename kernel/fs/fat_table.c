@@ -23,19 +23,20 @@ u32 fat_sector(const struct fat *f, u32 cluster)
 
 int fat_flush_table(struct fat *f)
 {
+    int err = 0;
     if (f->dirty_from == f->dirty_to)
         return 0;
     assert(f->dirty_from < f->dirty_to && f->dirty_to <= f->held_sectors);
     u32 first = f->table_start + f->held + f->dirty_from;
-    for (u32 i = 0; i < f->tables; i++) {
-        int err = f->disk.transfer(
-            f->disk.arg, true, first + i * f->table_sectors,
-            f->dirty_to - f->dirty_from, f->table + f->dirty_from * FAT_SECTOR);
-        if (err)
-            return err;
-    }
+    u32 count = f->dirty_to - f->dirty_from;
+    u8 *data = f->table + f->dirty_from * FAT_SECTOR;
+    for (u32 i = 0; i < f->tables && !err; i++)
+        err = f->disk.transfer(f->disk.arg, true, first + i * f->table_sectors,
+                               count, data);
     f->dirty_from = f->dirty_to = 0;
-    return 0;
+    if (err)
+        fat_forget(f);
+    return err;
 }
 
 int fat_load_table(struct fat *f, u32 sector)

@@ -207,15 +207,29 @@ void fat_root(const struct fat *f, struct fat_node *root)
     };
 }
 
+void fat_forget(struct fat *f)
+{
+    f->held_sectors = f->dirty_from = f->dirty_to = 0;
+    f->slot_sector = 0;
+    f->slot_dirty = false;
+    f->free = FAT_UNKNOWN;
+}
+
+int fat_flush_slots(struct fat *f)
+{
+    if (!f->slot_dirty)
+        return 0;
+    int err = transfer(f, true, f->slot_sector, 1, f->slots);
+    f->slot_dirty = false;
+    if (err)
+        fat_forget(f);
+    return err;
+}
+
 int fat_flush(struct fat *f)
 {
     int err = fat_flush_table(f);
-    if (!err && f->slot_dirty) {
-        err = transfer(f, true, f->slot_sector, 1, f->slots);
-        if (!err)
-            f->slot_dirty = false;
-    }
-    return err;
+    return err ? err : fat_flush_slots(f);
 }
 
 int fat_sync(struct fat *f)

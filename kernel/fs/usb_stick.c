@@ -1,11 +1,13 @@
 // The stick at /usb: mounted when it appears, unmounted when it has gone; files
-// that are still open give EIO. One stick at a time; the next one follows it.
+// that are still open give EIO. Without a stick there is no /usb, so nothing is
+// written into memory instead. One stick at a time; the next one follows it.
 //
 // A thread does one change and ends, as the file system must not be used in the
 // threads of USB controllers. `stick_lock` is taken before namespace_lock.
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/mount.h"
+#include "kernel/fs/path.h"
 #include "kernel/sched/thread.h"
 #include "kernel/usb/disk.h"
 #include "lib/string.h"
@@ -52,6 +54,7 @@ static void serve(void *arg UNUSED)
     mount_for_each(look, &state);
     if (state == STICK_GONE) {
         vfs_detach(PLACE);
+        vfs_rmdir(NULL, PLACE);
         log_printf("usb: " PLACE " is unmounted: the stick has gone\n");
     }
     if (state != STICK)

@@ -572,6 +572,45 @@ static void damage(u8 *data, u32 bytes, u32 times)
     }
 }
 
+// A disk that refuses to be written: nothing that it did not take is seen.
+static void refused(void **state UNUSED)
+{
+    struct image i;
+    struct fat_node root, file;
+    struct fat_entry e;
+    u32 free_before, free_after;
+    make(&i, 12, 1440, "");
+    struct fat *f = mounted(&i);
+    fat_root(f, &root);
+    assert_int_equal(fat_create(f, &root, "file", 0, now, &file), 0);
+    assert_int_equal(fat_write(f, &file, 0, "text", 4, now), 4);
+    assert_int_equal(fat_count_free(f, &free_before), 0);
+    for (u32 writes = 0; writes < 4; writes++) {
+        char data[5000] = { 0 }, name[2] = { (char)('0' + writes), 0 };
+        i.writes_left = writes;
+        assert_int_equal(fat_write(f, &file, 4, data, sizeof(data), now), -EIO);
+        i.gone = false;
+        assert_int_equal(file.size, 4);
+        i.writes_left = 0;
+        assert_int_equal(fat_create(f, &root, name, 0, now, &e.node), -EIO);
+        i.gone = false;
+        assert_int_equal(fat_find(f, &root, name, &e), -ENOENT);
+        assert_int_equal(fat_shrink(f, &file, 1, now), -EIO);
+        i.gone = false;
+        assert_int_equal(file.size, 4);
+        assert_int_equal(fat_remove(f, &file), -EIO);
+        i.gone = false;
+        assert_int_equal(fat_find(f, &root, "file", &e), 0);
+        assert_int_equal(e.node.size, 4);
+    }
+    i.writes_left = ALL;
+    assert_int_equal(fat_count_free(f, &free_after), 0);
+    assert_in_range(free_before - free_after, 0, 40); // lost, for a checker
+    assert_int_equal(fat_write(f, &file, 4, "more", 4, now), 4);
+    free(f);
+    free(i.data);
+}
+
 // What is before the data, and the first directories, is damaged.
 static void damaged(void **state UNUSED)
 {
@@ -664,7 +703,8 @@ int main(void)
         cmocka_unit_test(directories), cmocka_unit_test(full),
         cmocka_unit_test(names),       cmocka_unit_test(times),
         cmocka_unit_test(partitions),  cmocka_unit_test(vanishes),
-        cmocka_unit_test(damaged),     cmocka_unit_test(cycles),
+        cmocka_unit_test(refused),     cmocka_unit_test(damaged),
+        cmocka_unit_test(cycles),
     };
     random_init();
     if (!mkdtemp(folder))

@@ -53,7 +53,7 @@ sysinfo system.usb | grep storage; stats --audit >/dev/null && echo balanced"""
 
 @pytest.mark.parametrize("smp", (1, side_by_side(4)))
 def test_results_go_home(tmp_path, smp):
-    image = make(tmp_path / "stick", "-F", "32", "-s", "4")
+    image = make(tmp_path / "stick", "-F", "32", "-s", "1")
     (tmp_path / "text").write_text("from the host\n")
     mtools("mcopy", image, tmp_path / "text", "::From the host, größer.txt")
     run = vm(WRITER, "--usb-stick", image, *options("addresses"), smp=smp)
@@ -80,16 +80,19 @@ balanced
     assert numbers.decode() == "".join(f"{n}\n" for n in range(1, 6001))
 
 
-# A profile for minutes, whose stick is pulled out; then another stick comes.
-PULLED = STICK + """stick; (cd /usb; : >open; exec 3>>open; echo ready >/dev/kmsg
-until ! echo more >&3; do :; done 2>/dev/null; echo x 2>&1 >&3; echo y 2>&1 >later) &
-sprofile -o /usb/p.data -- sh -c 'while :; do ls /proc >/dev/null
-    [ -e /tmp/gone ] && break; done' >/tmp/said 2>&1 &
+# Written from three sides until the stick is pulled out; then another one comes.
+PULLED = STICK + """stick
+(cd /usb; : >open; exec 3>>open; while echo more; do :; done >&3; echo later >later
+) 2>/tmp/shell &
+profile -o /usb/perf.data -- sh -c 'until [ -e /tmp/gone ]; do ls /proc >/dev/null; done
+' >/tmp/profile 2>&1 &
 profile=$!
-cat </dev/zero >/usb/zeros
-echo "zeros: $?"; touch /tmp/gone; wait $profile; echo "sprofile: $?"; cat /tmp/said
-wait
-sleep 1; ls /usb; echo "machine goes on" >/dev/kmsg
+until [ "$(stat -c %s /usb/perf.data 2>/dev/null || echo 0)" -gt 2000 ]; do sleep 0.1; done
+echo ready >/dev/kmsg
+while dd if=/dev/zero of=/usb/zeros bs=32k count=100 2>/tmp/dd; do :; done
+while [ -e /usb ]; do sleep 0.1; done
+touch /tmp/gone; wait $profile; echo "profile: $?"; wait
+cat /tmp/shell; grep zeros /tmp/dd; grep /usb /tmp/profile; echo "machine goes on" >/dev/kmsg
 stick && cp /bin/busybox /usb && cmp /bin/busybox /usb/busybox && echo second
 stats --audit >/dev/null && echo balanced"""
 
@@ -109,10 +112,52 @@ def test_pulled_out(tmp_path, smp):
         m.ask("device_add usb-storage,id=other,bus=usb.0,port=3,drive=second")
         m.wait_for("usb: the stick is at /usb$(.|\n)*usb: the stick is at /usb$")
         run = m.result()
-    assert run.status == 0 and run.output.endswith("second\nbalanced\n"), run
-    assert "zeros: 1\n" in run.output, run
-    assert re.search("sprofile: [1-9]", run.output), run
+    assert run.status == 0 and re.fullmatch(r"""profile: 1
+sh: write error: I/O error
+sh: can't create later: I/O error
+dd: .*'/usb/zeros': .*
+profile: -o /usb/perf.data: some of it could not be written: .*
+second
+balanced
+""", run.output), run
     assert NOTHING_LOST in run.console, run
     clean(second)
     check(first, "-a")
     clean(first)
+    data = tmp_path / "perf.data"
+    mtools("mcopy", first, "::perf.data", data)
+    done = subprocess.run([STROBE, "repair", data], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    report = subprocess.run([STROBE, "report", data], capture_output=True, text=True)
+    assert report.returncode == 0 and "of profile -o /usb/perf.data" in report.stdout
+
+
+def test_sticks_of_no_use(tmp_path):
+    """Large sectors, no file system, a file system that says that it is larger than the
+    stick, and one that cannot be written: each one is named, and the last one is read."""
+    empty = tmp_path / "empty"
+    empty.write_bytes(bytes(1 << 20))
+    liar, locked = make(tmp_path / "liar"), make(tmp_path / "locked")
+    os.truncate(liar, 1 << 20)
+    mtools("mcopy", locked, __file__, "::A test.py")
+    files = (f"{empty},file.locking=off",) * 2 + (liar, f"{locked},readonly=on")
+    arguments = "-device qemu-xhci,id=usb -device usb-bot,id=bot,bus=usb.0,port=1 " \
+        "-device scsi-hd,bus=bot.0,drive=d1,logical_block_size=4096," \
+        "physical_block_size=4096"
+    for n, file in enumerate(files, 1):
+        arguments += f" -drive if=none,id=d{n},format=raw,file={file}"
+        if n > 1:
+            arguments += f" -device usb-storage,bus=usb.0,port={n},drive=d{n}"
+    run = vm(STICK + """stick; wc -l </usb/"A test.py"; echo x >/usb/new; rm /usb/*
+        mkdir /usb/d; echo more >>"/usb/A test.py"; ls /usb
+        stats --audit >/dev/null && echo balanced""",
+             "--qemu-args", arguments, *options("addresses"), smp=1)
+    lines = len(open(__file__, encoding="utf-8").readlines())
+    assert run.status == 0 and run.output == f"{lines}\nA test.py\nbalanced\n", run
+    assert run.errors.count("Read-only file system") == 4, run
+    for said in ("1-1: a stick that cannot be used: its sectors do not have 512 bytes",
+                 "1-2: not mounted: it has neither partitions nor a file system",
+                 "1-3: not mounted: its file system is larger than the disk",
+                 "1-4: FAT16, clusters of 2048 bytes"):
+        assert f"usb: {said}\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
