@@ -5,6 +5,7 @@
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
+#include "kernel/debug/fault.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/usb/bot.h"
@@ -98,6 +99,8 @@ static int command(struct usb_device *d, const struct scsi_command *c,
         err = read_status(d, &n);
     if (err)
         return reset(d);
+    if (fault_due(FAULT_USB_STATUS))
+        usb_report(d)[0] ^= 0xff;
     switch (bot_unwrap(usb_report(d), n, s->tag, c->data, &residue)) {
     case BOT_GOOD:
         s->resets = 0;

@@ -67,7 +67,7 @@ numbers of 4
 synced
 a program
 p.data
-kind          storage        keyboard, hub, or not used
+kind          storage        keyboard, hub, storage, or not used
 balanced
 """, run
     assert NOTHING_LOST in run.console, run
@@ -132,6 +132,27 @@ balanced
     assert report.returncode == 0 and "of profile -o /usb/perf.data" in report.stdout
 
 
+def test_wrong_statuses(tmp_path):
+    """Each 25th command fails, and the stick is reset; the file system survives. One that
+    never answers rightly is given up."""
+    image = make(tmp_path / "stick")
+    run = vm(STICK + """stick; seq 4000 >/tmp/f; n=0; for i in $(seq 30); do
+        cp /tmp/f /usb/$i 2>/dev/null && cmp -s /tmp/f /usb/$i && n=$((n + 1)); done
+        [ $n -lt 30 ] && echo failed; echo x >/usb/x || echo y >/usb/x; cat /usb/x
+        stats --audit >/dev/null && echo balanced""", "--usb-stick", image,
+             "--kargs", "fault=usb-status,25", *options("addresses"), smp=1)
+    assert run.status == 0 and re.fullmatch("failed\n[xy]\nbalanced\n", run.output), run
+    assert NOTHING_LOST in run.console and "given up" not in run.console, run
+    check(image, "-a")
+    clean(image)
+    run = vm("sleep 2; sysinfo system.usb; stats --audit >/dev/null && echo balanced",
+             "--usb-stick", image, "--kargs", "fault=usb-status,1",
+             *options("addresses"), smp=1)
+    assert run.status == 0 and run.output.endswith("balanced\n"), run
+    assert "usb: 1-4: a stick that cannot be used: it is not a disk\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
+
+
 def test_sticks_of_no_use(tmp_path):
     """Large sectors, no file system, a file system that says that it is larger than the
     stick, and one that cannot be written: each one is named, and the last one is read."""
@@ -141,9 +162,9 @@ def test_sticks_of_no_use(tmp_path):
     os.truncate(liar, 1 << 20)
     mtools("mcopy", locked, __file__, "::A test.py")
     files = (f"{empty},file.locking=off",) * 2 + (liar, f"{locked},readonly=on")
-    arguments = "-device qemu-xhci,id=usb -device usb-bot,id=bot,bus=usb.0,port=1 " \
+    arguments = "-device qemu-xhci,id=usb,p2=8,p3=0 -device usb-bot,id=bot,bus=usb.0,port=1 " \
         "-device scsi-hd,bus=bot.0,drive=d1,logical_block_size=4096," \
-        "physical_block_size=4096"
+        "physical_block_size=4096"  # ports of USB 2: high speed
     for n, file in enumerate(files, 1):
         arguments += f" -drive if=none,id=d{n},format=raw,file={file}"
         if n > 1:
