@@ -19,15 +19,20 @@ void vnode_ref(struct vnode *v)
     __atomic_fetch_add(&v->refs, 1, __ATOMIC_RELAXED);
 }
 
-void vnode_unref(struct vnode *v)
+bool vnode_unref_last(struct vnode *v)
 {
     u32 before = __atomic_fetch_sub(&v->refs, 1, __ATOMIC_ACQ_REL);
     assert(before > 0);
     if (before > 1)
-        return;
+        return false;
     if (v->locks)
         locks_free(v->locks);
-    if (v->ops->release)
+    return true;
+}
+
+void vnode_unref(struct vnode *v)
+{
+    if (vnode_unref_last(v) && v->ops->release)
         v->ops->release(v);
 }
 
