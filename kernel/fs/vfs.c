@@ -19,7 +19,7 @@ void vnode_ref(struct vnode *v)
     __atomic_fetch_add(&v->refs, 1, __ATOMIC_RELAXED);
 }
 
-bool vnode_unref_last(struct vnode *v)
+static ALWAYS_INLINE bool unref(struct vnode *v)
 {
     u32 before = __atomic_fetch_sub(&v->refs, 1, __ATOMIC_ACQ_REL);
     assert(before > 0);
@@ -30,9 +30,14 @@ bool vnode_unref_last(struct vnode *v)
     return true;
 }
 
+bool vnode_unref_last(struct vnode *v)
+{
+    return unref(v);
+}
+
 void vnode_unref(struct vnode *v)
 {
-    if (vnode_unref_last(v) && v->ops->release)
+    if (unref(v) && v->ops->release)
         v->ops->release(v);
 }
 
