@@ -376,7 +376,7 @@ enum sysinfo_state {
     F(r, TEXT24, path, NAME, "controller-port of the root, .port of each hub") \
     F(r, TEXT12, id, NAME, "vendor:product")                                   \
     F(r, TEXT12, speed, NAME, "low, full, high, super, super+")                \
-    F(r, TEXT16, kind, NAME, "keyboard, hub, or not used")                     \
+    F(r, TEXT16, kind, NAME, "keyboard, hub, storage, or not used")            \
     F(r, U32, controller, ID, "its number")                                    \
     F(r, U32, slot, ID, "of the controller")
 

@@ -24,9 +24,12 @@ void keyboard_attach(struct tty_driver *screen)
 void keyboard_code(struct keymap *k, u8 code)
 {
     char text[KEY_TEXT_MAX];
-    const struct tty_driver *t = __atomic_load_n(&terminal, __ATOMIC_ACQUIRE);
+    struct tty_driver *t = __atomic_load_n(&terminal, __ATOMIC_ACQUIRE);
     k->layout = layout;
     size_t n = keymap_code(k, code, text);
+    if (t && t->look && (n || k->look))
+        t->look(t, k->look);
+    k->look = 0;
     if (n && t)
         tty_input(t->tty, text, n);
     char request = k->request;

@@ -33,6 +33,8 @@ enum { // codes with a special meaning
     KEY_CAPS_LOCK = 0x3a,
     KEY_NUM_LOCK = 0x45,
     KEYPAD_FIRST = 0x47,
+    KEYPAD_PAGE_UP = 0x49,
+    KEYPAD_PAGE_DOWN = 0x51,
     KEYPAD_LAST = 0x53,
     KEY_SYSRQ = 0x54,
     KEYPAD_ENTER = 0x1c, // extended
@@ -62,7 +64,6 @@ static char fixed_character(u8 code)
 
 static const char keypad_digits[] = "789-456+1230.";
 
-// The keypad without num lock, and the extended keys with the same codes.
 static const char *const navigation[] = {
     ESC "[1~", ESC "[A",  ESC "[5~", "-", // Home, up, PgUp
     ESC "[D",  ESC "[G",  ESC "[C",  "+", // left, centre, right
@@ -185,14 +186,26 @@ static size_t text_for(const char *sequence, char *text)
     return n;
 }
 
-static size_t extended_key(u8 code, char *text)
+// The keypad without num lock, or an extended key with the same code.
+static size_t navigation_key(struct keymap *k, u8 code, char *text)
+{
+    if (k->held & SHIFT && code == KEYPAD_PAGE_UP)
+        k->look = -1;
+    else if (k->held & SHIFT && code == KEYPAD_PAGE_DOWN)
+        k->look = 1;
+    else
+        return text_for(navigation[code - KEYPAD_FIRST], text);
+    return 0;
+}
+
+static size_t extended_key(struct keymap *k, u8 code, char *text)
 {
     if (code == KEYPAD_ENTER)
         return text_for("\r", text);
     if (code == KEYPAD_SLASH)
         return text_for("/", text);
     if (code >= KEYPAD_FIRST && code <= KEYPAD_LAST)
-        return text_for(navigation[code - KEYPAD_FIRST], text);
+        return navigation_key(k, code, text);
     return 0;
 }
 
@@ -203,7 +216,7 @@ static size_t key(struct keymap *k, u8 code, char *text)
         return text_for(sequence, text);
     if (code >= KEYPAD_FIRST && code <= KEYPAD_LAST) {
         if (!k->num_lock)
-            return text_for(navigation[code - KEYPAD_FIRST], text);
+            return navigation_key(k, code, text);
         text[0] = keypad_digits[code - KEYPAD_FIRST];
         return 1;
     }
@@ -229,7 +242,7 @@ static size_t pressed(struct keymap *k, u8 code, char *text)
         return 0;
     }
     if (k->extended)
-        return extended_key(code, text);
+        return extended_key(k, code, text);
     if (code == KEY_CAPS_LOCK)
         k->caps_lock = !k->caps_lock;
     else if (code == KEY_NUM_LOCK)

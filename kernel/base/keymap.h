@@ -16,10 +16,12 @@ struct keymap {
     bool extended; // the previous code was 0xe0
     bool sysrq;    // Alt+SysRq was pressed, and Alt is still down
     char request;  // a letter typed while `sysrq`; 0: none
+    int look;      // Shift+PgUp: -1, Shift+PgDn: 1; 0: none
     u32 to_skip;   // codes left of the Pause key's sequence
 };
 
 // Handles one code from the keyboard. Stores its characters in `text` and
-// returns their number: 0 for releases, modifiers, unknown keys and requests.
-// The caller takes `request` and resets it to 0.
+// returns their number: 0 for releases, modifiers, unknown keys, requests and
+// looks at earlier lines. The caller takes `request` and `look` and resets them
+// to 0.
 size_t keymap_code(struct keymap *k, u8 code, char text[KEY_TEXT_MAX]);

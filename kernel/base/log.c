@@ -23,7 +23,7 @@ static const struct console *selected[CONSOLES_MAX];
 static u32 selected_count;
 
 KERNEL_ARG(console,
-           "console=NAME: ttyS0 or tty0, for the log and /dev/console");
+           "console=NAME: ttyS0, tty0 or spcr, for the log and /dev/console");
 KERNEL_ARG(quiet, "quiet: the log is kept for dmesg but not shown");
 
 void console_write_raw(const char *text, size_t n)
@@ -47,13 +47,33 @@ const char *console_name(void)
     return selected_count ? selected[0]->name : "ttyS0";
 }
 
+bool console_wanted(const char *name)
+{
+    return name && arg_console.present && !strcmp(arg_console.value, name);
+}
+
+static bool is_wanted(const struct console *c)
+{
+    return console_wanted(c->name) || console_wanted(c->alias);
+}
+
+// By an alias: it may be found later, and says itself if it is not.
+static bool may_come(void)
+{
+    LINKER_SET_FOR_EACH(const struct console, c, consoles) {
+        if (console_wanted((*c)->alias))
+            return true;
+    }
+    return false;
+}
+
 static const struct console *best_console(void)
 {
     const struct console *best = NULL;
     LINKER_SET_FOR_EACH(const struct console, c, consoles) {
         if (!(*c)->probe())
             continue;
-        if (arg_console.present && !strcmp(arg_console.value, (*c)->name))
+        if (is_wanted(*c))
             return *c;
         if (!best || (*c)->rank > best->rank)
             best = *c;
@@ -75,9 +95,21 @@ void console_init(void)
             selected[n++] = *c;
     }
     selected_count = n;
-    if (arg_console.present && strcmp(arg_console.value, best->name))
+    if (arg_console.present && !is_wanted(best) && !may_come())
         log_printf("console=%s: no such console, using %s\n", arg_console.value,
                    best->name);
+}
+
+void console_show_log(const struct console *c)
+{
+    u32 flags = raw_lock(&log_lock);
+    u32 have = MIN(ring_end, LOG_SIZE), at = (ring_end - have) % LOG_SIZE;
+    u32 first = MIN(have, LOG_SIZE - at);
+    if (!arg_quiet.present) {
+        c->write(ring + at, first);
+        c->write(ring, have - first);
+    }
+    raw_unlock(&log_lock, flags);
 }
 
 static void append(const char *text, size_t n)

@@ -19,14 +19,19 @@ NORETURN void panic_trap(const struct trapframe *tf, const char *fmt, ...)
 // Consoles (linker set `consoles`): a device on which the log is shown. `write`
 // must work at any time, also in a panic: it polls and takes no sleeping lock.
 struct console {
-    const char *name; // ttyS0, tty0: as in console=
-    u32 rank;         // the highest present one becomes /dev/console's tty
+    const char *name;  // ttyS0, tty0: as in console=
+    const char *alias; // another name in console=, or NULL
+    u32 rank;          // the highest present one becomes /dev/console's tty
     bool (*probe)(void);
     void (*write)(const char *text, size_t n);
 };
 #define CONSOLE(c) LINKER_SET_ADD(consoles, c)
 
 void console_init(void);
+// Whether console= names this one, by its name or alias.
+bool console_wanted(const char *name);
+// Writes the log so far to a console: one that has been found later.
+void console_show_log(const struct console *c);
 // Writes to all selected consoles, unlocked and at once (panic, early start).
 void console_write_raw(const char *text, size_t n);
 // The same with a format, at most 255 bytes: for reports, which may concern the

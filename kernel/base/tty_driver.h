@@ -19,6 +19,9 @@ struct tty_driver {
     // Optional: stop (resume) taking characters from the line, so that the
     // sender waits. Any context, interrupts off.
     void (*throttle)(struct tty_driver *d, bool on);
+    // Optional: shows lines that were shown earlier (steps < 0) or later; 0:
+    // the present. Any context but NMI, interrupts on or off, without locks.
+    void (*look)(struct tty_driver *d, int steps);
 };
 // `write` and `throttle` are called with the terminal's lock held: a driver
 // must not hold, while it calls the functions below, a lock that these two

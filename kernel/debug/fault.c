@@ -9,7 +9,7 @@
 
 #define KINDS                                                        \
     "ipi, nmi, event-lost, event-double, timer-lost, timer-double, " \
-    "timer-stops, usb-data, usb-event, usb-dead"
+    "timer-stops, usb-data, usb-event, usb-status, usb-dead"
 KERNEL_ARG(fault,
            "fault=KIND,N[,KIND,N...]: every Nth event fails; KIND: " KINDS);
 
@@ -23,6 +23,7 @@ static const char *const names[FAULTS] = {
     [FAULT_TIMER_STOPS] = "timer-stops",
     [FAULT_USB_DATA] = "usb-data",
     [FAULT_USB_EVENT] = "usb-event",
+    [FAULT_USB_STATUS] = "usb-status",
     [FAULT_USB_DEAD] = "usb-dead",
 };
 

@@ -15,6 +15,7 @@ enum fault {
     FAULT_TIMER_STOPS,  // timer-stops: CPU 0's own, after N shots
     FAULT_USB_DATA,     // usb-data: a device's answer has a wrong byte
     FAULT_USB_EVENT,    // usb-event: an event of the controller is lost
+    FAULT_USB_STATUS,   // usb-status: a stick's status has a wrong byte
     FAULT_USB_DEAD,     // usb-dead: the controller fails, from then on
     FAULTS
 };

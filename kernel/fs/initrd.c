@@ -251,16 +251,37 @@ static void release_unpacked(const u8 *archive, size_t pos)
     release_until(ALIGN_DOWN(end, (paddr_t)PAGE_SIZE));
 }
 
-static void unpack_module(const struct boot_module *m)
+static u32 unpack_low(const struct boot_module *m)
 {
-    if (m->base + m->size > DIRECT_MAP_MAX)
-        panic("initrd %s: loaded beyond the low zone", m->name);
     released = m->base;
     u32 files = initrd_unpack(m->name, phys_to_virt(m->base), m->size,
                               release_unpacked);
-    log_printf("initrd: %s: %u files, %u KiB\n", m->name, files,
-               m->size / 1024);
     release_until(m->base + m->size);
+    return files;
+}
+
+// Beyond the direct map: such a machine has the memory to keep the module until
+// it is unpacked.
+static u32 unpack_high(const struct boot_module *m)
+{
+    paddr_t base = ALIGN_DOWN(m->base, (paddr_t)PAGE_SIZE);
+    u32 offset = (u32)(m->base - base);
+    u32 pages = DIV_ROUND_UP(offset + m->size, PAGE_SIZE);
+    u8 *view = vmap_frames(base, pages);
+    if (!view)
+        panic("initrd %s: %u KiB at %#llx cannot be mapped: too large", m->name,
+              m->size / 1024, m->base);
+    u32 files = initrd_unpack(m->name, view + offset, m->size, NULL);
+    vmap_free(view, pages);
+    return files;
+}
+
+static void unpack_module(const struct boot_module *m)
+{
+    bool low = !m->size || m->base + m->size <= DIRECT_MAP_MAX;
+    u32 files = low ? unpack_low(m) : unpack_high(m);
+    log_printf("initrd: %s: %u files, %u KiB%s\n", m->name, files,
+               m->size / 1024, low ? "" : ", above the direct map");
 }
 
 void initrd_init(void)

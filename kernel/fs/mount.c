@@ -33,6 +33,7 @@ static const struct file_system {
     { "proc", procfs_mount, procfs_busy, NULL, false, true },
     { "devtmpfs", devfs_mount, tmpfs_busy, tmpfs_clear, true, false },
     { "sensors", sensors_mount, tmpfs_busy, tmpfs_clear, true, false },
+    { "vfat", fat_fs_mount, fat_fs_busy, NULL, false, false },
 };
 
 static const struct file_system *find_type(const char *type)

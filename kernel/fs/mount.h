@@ -18,6 +18,10 @@ void vnode_init(struct vnode *v, struct mount *m, u32 mode,
 // An inode number for a new vnode, unique while the machine runs.
 u64 vnode_new_ino(void);
 
+// Drops a reference. True: it was the last one, and the caller, a file system,
+// ends the vnode as its `release` does.
+bool vnode_unref_last(struct vnode *v);
+
 typedef int (*statfs_fn)(struct mount *m, u64 *total_pages, u64 *free_pages);
 
 // Creates a mount that is not in the tree yet, with its own device number.
@@ -52,10 +56,17 @@ int devfs_mount(struct mount **out);          // kernel/fs/devfs.c
 UPCALL int procfs_mount(struct mount **out);  // kernel/procfs/procfs.c
 UPCALL int sensors_mount(struct mount **out); // kernel/sensor/sensor_fs.c
 
+// kernel/fs/fat_fs.c. -ENXIO: no stick that is not mounted; -EINVAL: it has no
+// FAT file system, which is logged.
+int fat_fs_mount(struct mount **out);
+
 // Whether there are references to the mount's vnodes besides the mount's own.
 // Of those to the root, `ours` are the caller's. Under namespace_lock.
 bool tmpfs_busy(const struct mount *m, u32 ours);
 UPCALL bool procfs_busy(const struct mount *m, u32 ours);
+bool fat_fs_busy(const struct mount *m, u32 ours);
+// Whether the stick of this mount has been pulled out.
+bool fat_fs_gone(const struct mount *m);
 // Removes every name in a tmpfs, to which none can be added any more. Under
 // namespace_lock.
 void tmpfs_clear(struct vnode *root);

@@ -19,15 +19,25 @@ void vnode_ref(struct vnode *v)
     __atomic_fetch_add(&v->refs, 1, __ATOMIC_RELAXED);
 }
 
-void vnode_unref(struct vnode *v)
+static ALWAYS_INLINE bool unref(struct vnode *v)
 {
     u32 before = __atomic_fetch_sub(&v->refs, 1, __ATOMIC_ACQ_REL);
     assert(before > 0);
     if (before > 1)
-        return;
+        return false;
     if (v->locks)
         locks_free(v->locks);
-    if (v->ops->release)
+    return true;
+}
+
+bool vnode_unref_last(struct vnode *v)
+{
+    return unref(v);
+}
+
+void vnode_unref(struct vnode *v)
+{
+    if (unref(v) && v->ops->release)
         v->ops->release(v);
 }
 

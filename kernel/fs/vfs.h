@@ -87,6 +87,9 @@ struct vnode_ops {
     // Optional, of a symlink: its target (referenced), regardless of its text.
     // Under namespace_lock. For /proc/PID/fd.
     int (*follow)(struct vnode *v, struct vnode **out);
+    // Optional: writes what is not yet where it lasts, of the whole file
+    // system.
+    int (*sync)(struct vnode *v);
 };
 
 struct timespec_k {

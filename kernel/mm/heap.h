@@ -3,6 +3,7 @@
 // memory.
 #pragma once
 
+#include "arch/mmu.h"
 #include "kernel/sync/spinlock.h"
 
 struct slab_cache {
@@ -50,6 +51,9 @@ void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
 // not sleep.
 void *vmap_alloc(u32 pages, u32 prot, int use);
 void vmap_free(void *va, u32 pages);
+// Maps frames that follow each other, from `base` on, to be read. Takes over
+// the caller's reference to each, until vmap_free. NULL: there is no room.
+void *vmap_frames(paddr_t base, u32 pages);
 // The frame of an allocated page, without a reference for the caller.
 struct frame *frame_of_vmap(const void *va);
 void *kstack_alloc(void); // KSTACK_SIZE with a guard page; cached

@@ -125,16 +125,21 @@ static void *page_address(u32 page)
     return (void *)(VMAP_BASE + page * PAGE_SIZE);
 }
 
+static void map_frame(u32 va, paddr_t paddr, u32 prot)
+{
+    u32 flags = spin_lock_irq(&vmap_lock);
+    int err = pagetable_map(&kernel_pagetable, va, paddr, prot | PROT_GLOBAL);
+    spin_unlock_irq(&vmap_lock, flags);
+    assert(!err); // all kernel page tables are allocated at start-up
+}
+
 static bool map_page(u32 va, u32 prot, enum frame_use use)
 {
     u32 zero = use == FRAME_KSTACK ? 0 : FRAME_ZERO;
     struct frame *f = frame_alloc(0, FRAME_ANY | zero, use);
     if (!f)
         return false;
-    u32 flags = spin_lock_irq(&vmap_lock);
-    int err = pagetable_map(&kernel_pagetable, va, frame_paddr(f), prot);
-    spin_unlock_irq(&vmap_lock, flags);
-    assert(!err); // all kernel page tables are allocated at start-up
+    map_frame(va, frame_paddr(f), prot);
     return true;
 }
 
@@ -161,20 +166,39 @@ static void release(u32 first, u32 mapped, u32 pages)
     spin_unlock_irq(&vmap_lock, flags);
 }
 
-void *vmap_alloc(u32 pages, u32 prot, int use)
+// The first page above a guard page; 0: no addresses are left.
+static u32 take_guarded(u32 pages)
 {
     u32 guard;
     assert(pages > 0);
     if (pages >= VMAP_PAGES || fail_alloc())
-        return NULL;
+        return 0;
     if (!take_range(pages + 1, &guard) &&
         !(recycle() && take_range(pages + 1, &guard)))
+        return 0;
+    return guard + 1;
+}
+
+void *vmap_frames(paddr_t base, u32 pages)
+{
+    u32 first = take_guarded(pages);
+    if (!first)
         return NULL;
-    u32 first = guard + 1;
+    u32 va = (u32)page_address(first);
+    for (u32 i = 0; i < pages; i++)
+        map_frame(va + i * PAGE_SIZE, base + i * PAGE_SIZE, PROT_R);
+    kasan_open((void *)va, pages * PAGE_SIZE);
+    return (void *)va;
+}
+
+void *vmap_alloc(u32 pages, u32 prot, int use)
+{
+    u32 first = take_guarded(pages);
+    if (!first)
+        return NULL;
     u32 va = (u32)page_address(first);
     for (u32 i = 0; i < pages; i++) {
-        if (!map_page(va + i * PAGE_SIZE, prot | PROT_GLOBAL,
-                      (enum frame_use)use)) {
+        if (!map_page(va + i * PAGE_SIZE, prot, (enum frame_use)use)) {
             release(first, i, pages);
             return NULL;
         }

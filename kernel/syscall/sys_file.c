@@ -1,6 +1,7 @@
 // Calls on an open file other than reading and writing it.
 #include "kernel/fs/dirent.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/mount.h"
 #include "kernel/fs/path.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/at_path.h"
@@ -133,10 +134,22 @@ s32 sys_ftruncate64(u32 fd, u32 length_low, u32 length_high)
     return truncate_fd(fd, (u64)length_high << 32 | length_low);
 }
 
-// --- no write-back: every file is in memory ---------------------------------
+// --- write-back: files are in memory, or on a stick -------------------------
+
+static int sync_vnode(struct vnode *v)
+{
+    return v->ops->sync ? v->ops->sync(v) : 0;
+}
+
+static int sync_mount(const struct mount *m, void *arg UNUSED)
+{
+    sync_vnode(m->root);
+    return 0;
+}
 
 s32 sys_sync(void)
 {
+    mount_for_each(sync_mount, NULL);
     return 0;
 }
 
@@ -150,6 +163,8 @@ s32 sys_fsync(u32 fd)
         err = -EBADF;
     else if (!r.file->vnode || !r.file->ops->seekable)
         err = -EINVAL;
+    else
+        err = sync_vnode(r.file->vnode);
     fd_return(&r);
     return err;
 }

@@ -18,12 +18,15 @@
 #define ENDPOINT_INTERVAL(n) ((n) << 16)
 #define ENDPOINT_ERRORS 6u // three retries (CErr)
 #define ENDPOINT_TYPE(t) ((t) << 3)
+#define TYPE_BULK_OUT 2u
 #define TYPE_CONTROL 4u
+#define TYPE_BULK_IN 6u
 #define TYPE_INTERRUPT_IN 7u
 #define ENDPOINT_PACKET(n) ((n) << 16)
 #define ENDPOINT_CYCLE 1u
 #define ENDPOINT_PAYLOAD(n) ((n) << 16)
 #define AVERAGE_CONTROL 8u // 4.14.1.1
+#define AVERAGE_BULK 3072u
 
 static bool slow(enum usb_speed s)
 {
@@ -79,12 +82,18 @@ void input_endpoint(u32 *input, u32 bytes, const struct endpoint_facts *e)
 {
     u32 *c = context(input, bytes, e->index);
     bool control = e->index == CONTROL_ENDPOINT;
-    c[0] = control ? 0 : ENDPOINT_INTERVAL(e->interval);
+    bool interrupt = !control && !e->bulk;
+    u32 bulk_type = e->index & 1 ? TYPE_BULK_IN : TYPE_BULK_OUT;
+    c[0] = interrupt ? ENDPOINT_INTERVAL(e->interval) : 0;
     c[1] = ENDPOINT_ERRORS | ENDPOINT_PACKET(e->packet) |
-           ENDPOINT_TYPE(control ? TYPE_CONTROL : TYPE_INTERRUPT_IN);
+           ENDPOINT_TYPE(control   ? TYPE_CONTROL
+                         : e->bulk ? bulk_type
+                                   : TYPE_INTERRUPT_IN);
     c[2] = e->ring | ENDPOINT_CYCLE;
     c[3] = 0;
-    c[4] = control ? AVERAGE_CONTROL : e->packet | ENDPOINT_PAYLOAD(e->packet);
+    c[4] = control   ? AVERAGE_CONTROL
+           : e->bulk ? AVERAGE_BULK
+                     : e->packet | ENDPOINT_PAYLOAD(e->packet);
 }
 
 enum endpoint_state output_endpoint_state(const u32 *output, u32 bytes,

@@ -10,6 +10,7 @@
 #define CONTEXTS 33u        // of an input context: control, slot, 31 endpoints
 #define CONTROL_ENDPOINT 1u // index of endpoint 0 in a device's contexts
 #define endpoint_index(number) ((number)*2u + 1) // of an IN endpoint
+#define endpoint_index_out(number) ((number)*2u)
 
 // Where a device is, and what a hub adds.
 struct device_place {
@@ -27,9 +28,10 @@ void place_behind_hub(struct device_place *place,
                       u8 port);
 
 struct endpoint_facts {
-    u32 index; // CONTROL_ENDPOINT, or endpoint_index
+    u32 index; // CONTROL_ENDPOINT, or endpoint_index, or that of OUT
     u32 packet, interval;
-    u32 ring; // physical address
+    u32 ring;  // physical address
+    bool bulk; // else: control or interrupt
 };
 
 // The parts of an input context. `bytes`: 32 or 64. The caller zeroes it first.

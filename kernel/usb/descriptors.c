@@ -6,10 +6,14 @@
 #define CLASS_HUB 9
 #define SUBCLASS_BOOT 1
 #define PROTOCOL_KEYBOARD 1
+#define CLASS_STORAGE 8
+#define SUBCLASS_SCSI 6
+#define PROTOCOL_BULK_ONLY 0x50
 
 #define ENDPOINT_IN 0x80
 #define ENDPOINT_NUMBER 0x0f
 #define ENDPOINT_KIND 3
+#define ENDPOINT_BULK 2
 #define ENDPOINT_INTERRUPT 3
 #define PACKET_BITS 0x7ff
 
@@ -66,6 +70,9 @@ static enum usb_kind kind_of(const u8 *d)
         return USB_HUB;
     if (d[5] == CLASS_HID && d[6] == SUBCLASS_BOOT && d[7] == PROTOCOL_KEYBOARD)
         return USB_KEYBOARD;
+    if (d[5] == CLASS_STORAGE && d[6] == SUBCLASS_SCSI &&
+        d[7] == PROTOCOL_BULK_ONLY)
+        return USB_STORAGE;
     return USB_OTHER;
 }
 
@@ -87,6 +94,37 @@ static bool is_interrupt_in(const u8 *d)
            (d[3] & ENDPOINT_KIND) == ENDPOINT_INTERRUPT;
 }
 
+// USB 2.0, 5.8.3; USB 3.2, 9.6.6.
+static bool is_bulk_packet(u32 packet, enum usb_speed speed)
+{
+    switch (speed) {
+    case USB_LOW:
+        return false;
+    case USB_FULL:
+        return packet == 8 || packet == 16 || packet == 32 || packet == 64;
+    case USB_HIGH:
+        return packet == 512;
+    default:
+        return packet == 1024;
+    }
+}
+
+// False: the packet size is impossible.
+static bool take_bulk(const u8 *d, enum usb_speed speed, struct usb_function *f)
+{
+    u16 packet = word(d + 4) & PACKET_BITS;
+    if ((d[3] & ENDPOINT_KIND) != ENDPOINT_BULK || !(d[2] & ENDPOINT_NUMBER))
+        return true;
+    if (d[2] & ENDPOINT_IN && !f->endpoint) {
+        f->endpoint = d[2] & ENDPOINT_NUMBER;
+        f->packet = packet;
+    } else if (!(d[2] & ENDPOINT_IN) && !f->out) {
+        f->out = d[2] & ENDPOINT_NUMBER;
+        f->out_packet = packet;
+    }
+    return is_bulk_packet(packet, speed);
+}
+
 // False: the packet size is impossible.
 static bool take_endpoint(const u8 *d, enum usb_speed speed,
                           struct usb_function *f)
@@ -98,8 +136,28 @@ static bool take_endpoint(const u8 *d, enum usb_speed speed,
     return packet && packet <= packet_max(speed);
 }
 
-// An interface without an interrupt endpoint is of no use, so the first one
-// that has one is taken.
+// Takes what the endpoint adds to its interface, and the interface once it has
+// all endpoints. False: the packet size is impossible.
+static bool add_endpoint(const u8 *d, enum usb_speed speed,
+                         struct usb_function *f, struct usb_function *out)
+{
+    bool whole = f->kind != USB_STORAGE && is_interrupt_in(d);
+    if (f->kind == USB_OTHER || out->kind != USB_OTHER)
+        return true;
+    if (f->kind == USB_STORAGE) {
+        if (!take_bulk(d, speed, f))
+            return false;
+        whole = f->endpoint && f->out;
+    } else if (whole && !take_endpoint(d, speed, f)) {
+        return false;
+    }
+    if (whole)
+        *out = *f;
+    return true;
+}
+
+// An interface without its endpoints is of no use, so the first one that has
+// them is taken.
 bool usb_parse_configuration(const u8 *d, size_t n, enum usb_speed speed,
                              struct usb_function *out)
 {
@@ -118,15 +176,12 @@ bool usb_parse_configuration(const u8 *d, size_t n, enum usb_speed speed,
                 return false;
             f.kind = kind_of(p);
             f.interface = p[2];
+            f.endpoint = f.out = 0;
         } else if (p[1] == USB_DESCRIPTOR_ENDPOINT) {
             if (p[0] < ENDPOINT_BYTES)
                 return false;
-            if (f.kind == USB_OTHER || out->kind != USB_OTHER ||
-                !is_interrupt_in(p))
-                continue;
-            if (!take_endpoint(p, speed, &f))
+            if (!add_endpoint(p, speed, &f, out))
                 return false;
-            *out = f;
         }
     }
     return true;

@@ -35,15 +35,18 @@ bool usb_parse_device(const u8 *d, size_t n, struct usb_identity *out);
 // The length of the whole configuration, from its first 9 bytes. 0: not valid.
 u32 usb_configuration_length(const u8 *d, size_t n);
 
-// The function of a device that the kernel can use, with its interrupt endpoint
-// (IN): the first boot keyboard (HID 1.11, appendix B), or hub.
-enum usb_kind { USB_OTHER, USB_KEYBOARD, USB_HUB };
+// The function of a device that the kernel can use, with its endpoints: the
+// first boot keyboard (HID 1.11, appendix B), hub (interrupt IN), or disk (mass
+// storage, SCSI, bulk-only; bulk IN and OUT).
+enum usb_kind { USB_OTHER, USB_KEYBOARD, USB_HUB, USB_STORAGE };
 struct usb_function {
     enum usb_kind kind;
     u8 configuration, interface;
     u8 endpoint; // 1-15
+    u8 out;      // of storage: 1-15
     u8 interval; // as the endpoint's descriptor has it
     u16 packet;  // bytes; 1 to the most that the speed allows
+    u16 out_packet;
 };
 // False: the configuration is broken. USB_OTHER: it is right, but has neither.
 bool usb_parse_configuration(const u8 *d, size_t n, enum usb_speed speed,

@@ -60,8 +60,12 @@ static void free_page(void *page)
 
 static void release(struct usb_device *d)
 {
+    if (d->driver && d->driver->release)
+        d->driver->release(d);
     free_page(d->control.ring.trbs);
     free_page(d->interrupt.ring.trbs);
+    free_page(d->bulk_in.ring.trbs);
+    free_page(d->bulk_out.ring.trbs);
     free_page(d->contexts);
     free_page(d->buffer);
     kfree(d);
@@ -176,6 +180,8 @@ static const struct usb_driver *driver_for(const struct usb_device *d)
     if (d->function.kind == USB_HUB && d->place.speed < USB_SUPER &&
         d->depth < HUBS_MAX)
         return &usb_hub;
+    if (d->function.kind == USB_STORAGE)
+        return &usb_storage;
     return NULL;
 }
 
@@ -273,13 +279,19 @@ void usb_detach(struct usb_device *d)
     release(d);
 }
 
+bool usb_has_work(const struct usb_device *d)
+{
+    const struct usb_driver *driver = d->driver;
+    return d->work || (driver && driver->wanted && driver->wanted(d));
+}
+
 void usb_serve(struct usb_device *d)
 {
     if (d->refill) {
         d->refill = false;
         usb_restart_reports(d);
     }
-    if (d->work) {
+    if (usb_has_work(d)) {
         d->work = false;
         if (d->driver)
             d->driver->work(d);

@@ -1,5 +1,5 @@
-// Transfers of devices: requests to endpoint 0, and the reports of interrupt
-// endpoints (xHCI 1.2, 4.6.8 to 4.6.10, 4.11.2).
+// Transfers of devices: requests to endpoint 0, the reports of interrupt
+// endpoints, and bulk data (xHCI 1.2, 4.6.8 to 4.6.10, 4.11.2).
 //
 // An endpoint has one transfer at a time.
 #include "arch/mmu.h"
@@ -7,6 +7,7 @@
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
 #include "kernel/debug/fault.h"
+#include "kernel/mm/frame.h"
 #include "kernel/usb/registers.h"
 #include "kernel/usb/xhci.h"
 #include "lib/string.h"
@@ -14,6 +15,7 @@
 #define REQUEST_MS 1000u
 #define ERRORS_MAX 8u // in a row, of an interrupt endpoint
 #define FEATURE_HALT 0
+#define BULK_MAX 65536u // of a TRB, which must not cross a multiple (6.4.1)
 
 ERROR_COUNTER(transfer_errors, "usb: failed transfers",
               "repeated, or given up");
@@ -85,15 +87,16 @@ static bool request_done(void *arg)
     return d->control.code != CODE_NONE || d->gone;
 }
 
-static int request_result(struct usb_device *d, int err)
+static int result_of(const struct usb_device *d, const struct usb_endpoint *e,
+                     int err)
 {
     if (!err && d->gone)
         return -ENODEV;
     if (err)
         return err;
-    if (d->control.code == CODE_SUCCESS)
+    if (e->code == CODE_SUCCESS)
         return 0;
-    return d->control.code == CODE_STALL ? -EPIPE : -EIO;
+    return e->code == CODE_STALL ? -EPIPE : -EIO;
 }
 
 int usb_control(struct usb_device *d, const struct usb_request *r, void *data)
@@ -108,7 +111,7 @@ int usb_control(struct usb_device *d, const struct usb_request *r, void *data)
         memcpy(d->buffer, data, r->length);
     put_request(d, r);
     int err = xhci_wait(d->controller, request_done, d, REQUEST_MS);
-    err = request_result(d, err);
+    err = result_of(d, &d->control, err);
     if (err && err != -ENODEV) {
         error_count(&transfer_errors);
         if (empty_endpoint(d, &d->control))
@@ -119,6 +122,19 @@ int usb_control(struct usb_device *d, const struct usb_request *r, void *data)
     if (in && r->length && fault_due(FAULT_USB_DATA))
         ((u8 *)data)[d->control.ring.next % r->length] ^= 0xff;
     return err;
+}
+
+// The bits of an endpoint's address are those of its index (4.5.1), rotated.
+int usb_clear_halt(struct usb_device *d, struct usb_endpoint *e)
+{
+    struct usb_request clear = {
+        .type = REQUEST_ENDPOINT,
+        .request = CLEAR_FEATURE,
+        .value = FEATURE_HALT,
+        .index = (u16)(e->index / 2 | (e->index & 1 ? REQUEST_IN : 0)),
+    };
+    int err = empty_endpoint(d, e);
+    return err ? err : usb_control(d, &clear, NULL);
 }
 
 static bool device_gone(void *arg)
@@ -132,7 +148,111 @@ int usb_pause(struct usb_device *d, u32 ms)
     return err == -ETIMEDOUT ? 0 : -ENODEV;
 }
 
+// --- endpoints
+
+// The controller needs the slot's context once more: a hub says there how many
+// ports it has (4.6.6).
+static int configure(struct usb_device *d, const struct endpoint_facts *facts,
+                     u32 count)
+{
+    struct xhci *x = d->controller;
+    u32 bytes = x->context_bytes, last = 0;
+    memset(x->input, 0, CONTEXTS * bytes);
+    input_add(x->input, 0);
+    for (u32 i = 0; i < count; i++) {
+        input_add(x->input, facts[i].index);
+        input_endpoint(x->input, bytes, &facts[i]);
+        last = MAX(last, facts[i].index);
+    }
+    input_slot(x->input, bytes, &d->place, last);
+    struct trb t = { .low = (u32)virt_to_phys(x->input),
+                     .control =
+                         TRB_TYPE(TRB_CONFIGURE_ENDPOINT) | TRB_SLOT(d->slot) };
+    return xhci_command(x, &t, NULL, NULL);
+}
+
+// --- bulk data
+
+static bool make_ring(struct usb_endpoint *e)
+{
+    void *page = page_alloc(FRAME_BUFFER);
+    if (page)
+        ring_init(&e->ring, page, (u32)virt_to_phys(page));
+    return page;
+}
+
+int usb_start_bulk(struct usb_device *d)
+{
+    if (!make_ring(&d->bulk_in) || !make_ring(&d->bulk_out))
+        return -ENOMEM;
+    struct endpoint_facts facts[] = {
+        { .index = endpoint_index(d->function.endpoint),
+          .bulk = true,
+          .packet = d->function.packet,
+          .ring = d->bulk_in.ring.address },
+        { .index = endpoint_index_out(d->function.out),
+          .bulk = true,
+          .packet = d->function.out_packet,
+          .ring = d->bulk_out.ring.address },
+    };
+    int err = configure(d, facts, ARRAY_SIZE(facts));
+    if (err)
+        return err;
+    d->bulk_in.index = facts[0].index;
+    d->bulk_out.index = facts[1].index;
+    return 0;
+}
+
+struct bulk {
+    const struct usb_device *device;
+    const struct usb_endpoint *endpoint;
+};
+
+static bool bulk_done(void *arg)
+{
+    const struct bulk *b = arg;
+    return b->endpoint->code != CODE_NONE || b->device->gone;
+}
+
+// After an error the controller must not use the memory any more. A stall is
+// left to usb_clear_halt.
+int usb_bulk(struct usb_device *d, struct usb_endpoint *e, u32 address,
+             u32 bytes, u32 ms, u32 *done)
+{
+    struct trb t = { .low = address,
+                     .status = bytes,
+                     .control = TRB_TYPE(TRB_NORMAL) | TRB_INTERRUPT };
+    struct bulk b = { d, e };
+    *done = 0;
+    assert(bytes && bytes <= BULK_MAX &&
+           address / BULK_MAX == (address + bytes - 1) / BULK_MAX);
+    if (d->gone || d->controller->dead)
+        return -ENODEV;
+    e->code = CODE_NONE;
+    e->awaited = ring_put(&e->ring, &t);
+    xhci_ring_doorbell(d->controller, d->slot, e->index);
+    int err = xhci_wait(d->controller, bulk_done, &b, ms);
+    err = result_of(d, e, err);
+    if (!err)
+        *done = bytes - MIN(bytes, e->residue);
+    if (err)
+        error_count(&transfer_errors);
+    if (err && err != -EPIPE && empty_endpoint(d, e))
+        err = -ENODEV;
+    return err;
+}
+
 // --- reports
+
+u8 *usb_report(struct usb_device *d)
+{
+    return d->buffer + DEVICE_BUFFER_BYTES;
+}
+
+u32 usb_report_address(const struct usb_device *d)
+{
+    return buffer_address(d) + DEVICE_BUFFER_BYTES;
+}
 
 static u32 report_length(const struct usb_device *d)
 {
@@ -141,35 +261,23 @@ static u32 report_length(const struct usb_device *d)
 
 static void put_report_request(struct usb_device *d)
 {
-    struct trb t = { .low = buffer_address(d) + DEVICE_BUFFER_BYTES,
+    struct trb t = { .low = usb_report_address(d),
                      .status = report_length(d),
                      .control = TRB_TYPE(TRB_NORMAL) | TRB_INTERRUPT };
     d->interrupt.awaited = ring_put(&d->interrupt.ring, &t);
     xhci_ring_doorbell(d->controller, d->slot, d->interrupt.index);
 }
 
-// The controller needs the slot's context once more: a hub says there how many
-// ports it has (4.6.6).
 int usb_start_reports(struct usb_device *d)
 {
-    struct xhci *x = d->controller;
-    u32 index = endpoint_index(d->function.endpoint), bytes = x->context_bytes;
-    memset(x->input, 0, CONTEXTS * bytes);
-    input_add(x->input, 0);
-    input_add(x->input, index);
-    input_slot(x->input, bytes, &d->place, index);
-    input_endpoint(
-        x->input, bytes,
-        &(struct endpoint_facts){
-            .index = index,
-            .packet = d->function.packet,
-            .interval = usb_interval(d->place.speed, d->function.interval),
-            .ring = d->interrupt.ring.address,
-        });
-    struct trb t = { .low = (u32)virt_to_phys(x->input),
-                     .control =
-                         TRB_TYPE(TRB_CONFIGURE_ENDPOINT) | TRB_SLOT(d->slot) };
-    int err = xhci_command(x, &t, NULL, NULL);
+    u32 index = endpoint_index(d->function.endpoint);
+    struct endpoint_facts facts = {
+        .index = index,
+        .packet = d->function.packet,
+        .interval = usb_interval(d->place.speed, d->function.interval),
+        .ring = d->interrupt.ring.address,
+    };
+    int err = configure(d, &facts, 1);
     if (err)
         return err;
     d->interrupt.index = index;
@@ -179,20 +287,12 @@ int usb_start_reports(struct usb_device *d)
 
 int usb_restart_reports(struct usb_device *d)
 {
-    struct usb_request clear = {
-        .type = REQUEST_ENDPOINT,
-        .request = CLEAR_FEATURE,
-        .value = FEATURE_HALT,
-        .index = d->function.endpoint | REQUEST_IN,
-    };
     if (d->errors > ERRORS_MAX) {
         log_printf("usb: %s: given up: %u errors in a row\n", d->path,
                    d->errors);
         return -EIO;
     }
-    int err = empty_endpoint(d, &d->interrupt);
-    if (!err)
-        err = usb_control(d, &clear, NULL);
+    int err = usb_clear_halt(d, &d->interrupt);
     if (!err)
         put_report_request(d);
     return err;
@@ -203,7 +303,7 @@ static void take_report(struct usb_device *d, const struct trb *e)
     u8 report[REPORT_BYTES_MAX];
     u32 length = report_length(d), residue = EVENT_RESIDUE(e->status);
     u32 n = residue <= length ? length - residue : 0;
-    memcpy(report, d->buffer + DEVICE_BUFFER_BYTES, n);
+    memcpy(report, usb_report(d), n);
     d->errors = 0;
     put_report_request(d);
     if (d->driver)
@@ -223,6 +323,25 @@ static void interrupt_event(struct usb_device *d, const struct trb *e)
     d->refill = true;
 }
 
+static struct usb_endpoint *bulk_endpoint(struct usb_device *d, u32 index)
+{
+    if (!index)
+        return NULL;
+    return index == d->bulk_in.index    ? &d->bulk_in
+           : index == d->bulk_out.index ? &d->bulk_out
+                                        : NULL;
+}
+
+static void bulk_event(struct usb_endpoint *e, const struct trb *event)
+{
+    u32 code = EVENT_CODE(event->status);
+    e->awaited = 0;
+    e->residue = EVENT_RESIDUE(event->status);
+    e->code = code == CODE_SHORT ? CODE_SUCCESS
+              : code             ? code
+                                 : CODE_TRANSACTION;
+}
+
 static bool stopped(u32 code)
 {
     return code >= CODE_STOPPED_FIRST && code <= CODE_STOPPED_LAST;
@@ -234,6 +353,7 @@ void usb_transfer_event(struct usb_device *d, u32 index, const struct trb *e)
     u32 code = EVENT_CODE(e->status);
     if (stopped(code))
         return;
+    struct usb_endpoint *bulk = bulk_endpoint(d, index);
     bool of_interrupt = index == d->interrupt.index && index;
     if (of_interrupt && d->interrupt.awaited &&
         e->low == d->interrupt.awaited) {
@@ -243,6 +363,8 @@ void usb_transfer_event(struct usb_device *d, u32 index, const struct trb *e)
                 (code != CODE_SUCCESS && code != CODE_SHORT))) {
         d->control.awaited = 0;
         d->control.code = code ? code : CODE_TRANSACTION;
+    } else if (bulk && bulk->awaited && e->low == bulk->awaited) {
+        bulk_event(bulk, e);
     } else {
         error_count(&stray_events);
     }

@@ -91,7 +91,7 @@ static bool has_work(const struct xhci *x)
         any |= x->changed[i] != 0;
     for (u32 slot = 1; slot <= x->slots; slot++) {
         const struct usb_device *d = x->devices[slot];
-        any |= d && (d->work || d->refill);
+        any |= d && (d->refill || usb_has_work(d));
     }
     return any;
 }

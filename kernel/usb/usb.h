@@ -1,4 +1,4 @@
-// USB: xHCI controllers, hubs, and boot keyboards.
+// USB: xHCI controllers, hubs, boot keyboards, and sticks.
 //
 // Each controller has one thread, which does all its work; the interrupt
 // handler only wakes it. So nothing here is locked but the list of devices,
@@ -42,6 +42,7 @@ struct usb_endpoint {
     u32 index;   // in the device's contexts; 0: not in use
     u32 awaited; // address of the TRB whose event ends the transfer; 0: none
     u32 code;    // of the transfer that has ended; CODE_NONE: none yet
+    u32 residue; // bytes that it has not moved
 };
 
 // What a device's function does. The driver's functions run in the controller's
@@ -52,12 +53,16 @@ struct usb_driver {
     int (*start)(struct usb_device *d);
     // A report of n bytes has arrived at its interrupt endpoint.
     void (*report)(struct usb_device *d, const u8 *data, size_t n);
-    // `work` was set; may wait.
+    // `work` was set, or `wanted`, which may be NULL, says so; may wait.
     void (*work)(struct usb_device *d);
+    bool (*wanted)(const struct usb_device *d);
     void (*timeout)(struct usb_device *d); // `deadline` has passed
     void (*stop)(struct usb_device *d);    // it is gone; may wait
+    // After `stop`, once the controller does not use memory for it any more;
+    // may be NULL.
+    void (*release)(struct usb_device *d);
 };
-extern const struct usb_driver usb_keyboard, usb_hub;
+extern const struct usb_driver usb_keyboard, usb_hub, usb_storage;
 
 #define DEVICE_PATH_MAX 24u // "1-14.3.2.1.15"
 #define REPORT_BYTES_MAX 64u
@@ -76,9 +81,10 @@ struct usb_device {
     const struct usb_driver *driver; // NULL: none yet, or none fits
 
     struct usb_endpoint control, interrupt;
-    u32 *contexts; // the controller's (output)
-    u8 *buffer;    // a page that the controller reads and writes
-    u32 errors;    // of the interrupt endpoint, since the last report
+    struct usb_endpoint bulk_in, bulk_out; // of storage
+    u32 *contexts;                         // the controller's (output)
+    u8 *buffer; // a page that the controller reads and writes
+    u32 errors; // of the interrupt endpoint, since the last report
 
     bool listed; // in system.usb; what that shows does not change any more
     bool gone;   // its root port has lost it: requests fail at once
@@ -100,6 +106,7 @@ struct usb_device *usb_attach(struct xhci *x, struct usb_device *hub, u8 port,
 void usb_detach(struct usb_device *d);
 // The work that its events have left.
 void usb_serve(struct usb_device *d);
+bool usb_has_work(const struct usb_device *d);
 
 // --- transfer.c
 
@@ -110,6 +117,17 @@ int usb_control(struct usb_device *d, const struct usb_request *r, void *data);
 // Sets up the interrupt endpoint, and starts to receive its reports.
 int usb_start_reports(struct usb_device *d);
 int usb_restart_reports(struct usb_device *d); // after an error
+// Sets up the bulk endpoints.
+int usb_start_bulk(struct usb_device *d);
+// Moves up to 64 KiB at `address` (physical; it must not cross a multiple of 64
+// KiB) in the direction of `e`. *done: the bytes moved. Waits, `ms` at most. 0;
+// -EPIPE: a stall (see usb_clear_halt); -EIO, -ETIMEDOUT, -ENODEV.
+int usb_bulk(struct usb_device *d, struct usb_endpoint *e, u32 address,
+             u32 bytes, u32 ms, u32 *done);
+int usb_clear_halt(struct usb_device *d, struct usb_endpoint *e);
+// Where reports are received; free for others if the device sends none.
+u8 *usb_report(struct usb_device *d);
+u32 usb_report_address(const struct usb_device *d); // physical
 // Takes an event of its endpoint `index`.
 void usb_transfer_event(struct usb_device *d, u32 index, const struct trb *e);
 // Waits, and serves the controller. -ENODEV: the device has gone.

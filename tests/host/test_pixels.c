@@ -43,7 +43,7 @@ static void begin(const struct boot_framebuffer *kind)
     assert_true(pixels_init(&pixels, &fb, fb.height, glyphs));
     pixels.base = memory;
     pixels_clear(&pixels);
-    screen_init(&screen, cells, pixels.rows, pixels.cols);
+    screen_init(&screen, cells, ARRAY_SIZE(cells), pixels.rows, pixels.cols);
 }
 
 static void show(void)

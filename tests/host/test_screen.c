@@ -13,11 +13,12 @@
 #define SCREEN_COLS 80u
 
 static struct screen screen;
-static u16 cells[SCREEN_ROWS * SCREEN_COLS];
+#define HISTORY 30u
+static u16 cells[(SCREEN_ROWS + HISTORY) * SCREEN_COLS];
 
 static void fresh(const char *text)
 {
-    screen_init(&screen, cells, SCREEN_ROWS, SCREEN_COLS);
+    screen_init(&screen, cells, ARRAY_SIZE(cells), SCREEN_ROWS, SCREEN_COLS);
     screen_write(&screen, text, strlen(text));
 }
 
@@ -162,8 +163,7 @@ static void modes_and_the_unknown(void **state UNUSED)
     assert_row(0, "2;  z");
 }
 
-// The dirty rows and the scroll count, applied to a copy, give the screen.
-static void owners_see_every_change(void **state UNUSED)
+static const char *piece(void)
 {
     static const char *const pieces[] = {
         "a",      "Z",     "word ", "\n",          "\r\n",  "\t",
@@ -174,13 +174,20 @@ static void owners_see_every_change(void **state UNUSED)
         "\033[r", "\033M", "\033D", "\0337",       "\0338", "\033[2J",
         "\xff",   "\033]", "\a",    "\033[25;80H",
     };
+    return pieces[random_below(ARRAY_SIZE(pieces))];
+}
+
+// The dirty rows and the scroll count, applied to a copy, give the screen.
+static void owners_see_every_change(void **state UNUSED)
+{
     static u16 copy[SCREEN_ROWS][SCREEN_COLS];
-    screen_init(&screen, cells, SCREEN_ROWS, SCREEN_COLS);
+    fresh("");
     for (int i = 0; i < 200000; i++) {
-        const char *p = pieces[random_below(ARRAY_SIZE(pieces))];
+        const char *p = piece();
         screen_write(&screen, p, strlen(p));
         if (random_below(8))
             continue;
+        screen_look(&screen, (int)random_below(6) - 4);
         u32 up = MIN(screen.scrolled, SCREEN_ROWS);
         memmove(copy, copy[up], (SCREEN_ROWS - up) * sizeof(copy[0]));
         for (u32 y = 0; y < SCREEN_ROWS; y++) {
@@ -194,6 +201,104 @@ static void owners_see_every_change(void **state UNUSED)
         assert_true(screen.x < SCREEN_COLS && screen.y < SCREEN_ROWS);
         assert_true(screen.top <= screen.bottom);
     }
+}
+
+// --- earlier lines
+
+static void write_numbers(u32 from, u32 to)
+{
+    char line[16];
+    for (; from <= to; from++)
+        screen_write(&screen, line,
+                     (size_t)snprintf(line, sizeof(line), "\r\n%u", from));
+}
+
+static void earlier_lines(void **state UNUSED)
+{
+    fresh("0");
+    screen_look(&screen, -1); // there are none
+    assert_row(0, "0");
+    assert_true(screen_cursor_shown(&screen));
+    write_numbers(1, 40); // 16 is at the top
+    assert_row(0, "16");
+    screen_look(&screen, -1);
+    assert_row(0, "4");
+    assert_row(11, "15");
+    assert_row(24, "28");
+    assert_false(screen_cursor_shown(&screen));
+    screen_look(&screen, -1);
+    assert_row(0, "0");
+    screen_look(&screen, 1);
+    assert_row(0, "12");
+    screen_look(&screen, 9);
+    assert_row(0, "16");
+    assert_true(screen_cursor_shown(&screen));
+
+    screen_look(&screen, -1);
+    memset(screen.dirty, false, sizeof(screen.dirty));
+    write_numbers(41, 41);
+    assert_row(0, "17");
+    assert_row(24, "41");
+    for (u32 y = 0; y < SCREEN_ROWS; y++) // all were others
+        assert_true(screen.dirty[y]);
+
+    write_numbers(42, 100); // 76 is at the top
+    screen_look(&screen, -9);
+    assert_row(0, "46"); // HISTORY lines
+    screen_look(&screen, 0);
+    assert_row(0, "76");
+
+    // Of the whole screen only; what is erased or deleted is not kept.
+    static const char changes[] = "\033[2;9r\033[9;1H\n\n\033[r"
+                                  "\033[2;1H\033[M\033[2J\033[L";
+    screen_write(&screen, changes, sizeof(changes) - 1);
+    screen_look(&screen, -9);
+    assert_row(0, "46");
+    assert_row(24, "70");
+    screen_write(&screen, "\033[3J", 4);
+    screen_look(&screen, -1);
+    assert_row(0, "");
+    assert_int_equal(screen.back, 0);
+
+    screen_init(&screen, cells, SCREEN_ROWS * SCREEN_COLS, SCREEN_ROWS,
+                SCREEN_COLS);
+    write_numbers(1, 40); // without room for any
+    screen_look(&screen, -1);
+    assert_row(0, "16");
+}
+
+// The lines kept are those that were at the top when the screen moved. Of one
+// byte, the move comes before the writing.
+static void no_earlier_line_is_lost(void **state UNUSED)
+{
+    static u16 rows[SCREEN_ROWS][SCREEN_COLS];
+    static u16 kept[1000][SCREEN_COLS]; // a ring
+    u32 count = 0;
+    fresh("");
+    for (int i = 0; i < 100000; i++) {
+        const char *p = random_below(3) ? piece() : "\r\n";
+        for (; *p; p++) {
+            for (u32 y = 0; y < SCREEN_ROWS; y++)
+                memcpy(rows[y], screen_row(&screen, y), sizeof(rows[y]));
+            screen.scrolled = 0;
+            u32 before = screen.history;
+            screen_write(&screen, p, 1);
+            if (screen.history < before)
+                count = 0; // erased
+            for (u32 y = 0; y < screen.scrolled; y++)
+                memcpy(kept[count++ % 1000], rows[y], sizeof(rows[y]));
+        }
+        if (random_below(20))
+            continue;
+        assert_int_equal(screen.history, MIN(count, HISTORY));
+        screen_look(&screen, -9);
+        for (u32 y = 0; y < MIN(screen.history, SCREEN_ROWS); y++)
+            assert_memory_equal(screen_row(&screen, y),
+                                kept[(count - screen.history + y) % 1000],
+                                sizeof(rows[y]));
+        screen_look(&screen, 0);
+    }
+    assert_true(count > HISTORY);
 }
 
 // UTF-8 as the font's characters; other bytes are such characters.
@@ -256,6 +361,28 @@ static void keys(void **state UNUSED)
     TYPE("\xe1\x1d\x45\xe1\x9d\xc5\x1e", "a"); // Pause
     TYPE("\x56\x2a\x56", "<>");
     TYPE("\x7f\x5a\x59\xfa\x00", "");
+}
+
+// What Shift+PgUp and Shift+PgDn ask for; they give no text.
+static int look(const char *codes)
+{
+    struct keymap k = { 0 };
+    char text[KEY_TEXT_MAX];
+    for (; *codes; codes++)
+        assert_int_equal(keymap_code(&k, (u8)*codes, text), 0);
+    return k.look;
+}
+
+static void looks(void **state UNUSED)
+{
+    assert_int_equal(look("\x2a\xe0\x49"), -1);
+    assert_int_equal(look("\x36\xe0\x51"), 1);
+    // With Num Lock a keyboard says that Shift is up.
+    assert_int_equal(look("\x2a\xe0\xaa\xe0\x49"), -1);
+    assert_int_equal(look("\x2a\x49"), -1); // the keypad's
+    assert_int_equal(look("\x2a\xaa"), 0);
+    TYPE("\x2a\xaa\xe0\x49\xe0\x51", "\033[5~\033[6~");
+    TYPE("\x2a\xe0\x47", "\033[1~");
 }
 
 #define ALTGR "\xe0\x38"
@@ -353,8 +480,11 @@ int main(void)
         cmocka_unit_test(colours),
         cmocka_unit_test(modes_and_the_unknown),
         cmocka_unit_test(owners_see_every_change),
+        cmocka_unit_test(earlier_lines),
+        cmocka_unit_test(no_earlier_line_is_lost),
         cmocka_unit_test(characters),
         cmocka_unit_test(keys),
+        cmocka_unit_test(looks),
         cmocka_unit_test(layouts),
         cmocka_unit_test(requests),
         cmocka_unit_test(no_code_sequence_overruns),

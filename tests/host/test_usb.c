@@ -1,11 +1,13 @@
 // USB: descriptors (whole, cut, damaged), boot keyboards, rings, contexts.
 // link: kernel/usb/descriptors.c kernel/usb/boot_keys.c kernel/usb/ring.c
 // link: kernel/usb/context.c kernel/base/keymap.c kernel/base/layout.c
+// link: kernel/usb/bot.c
 // lib/utf8.c
 #include "test.h"
 
 #include "kernel/base/keymap.h"
 #include "kernel/usb/boot_keys.h"
+#include "kernel/usb/bot.h"
 #include "kernel/usb/context.h"
 #include "kernel/usb/ring.h"
 
@@ -33,6 +35,12 @@ static const u8 composite[] = {
     3, 1, 1,  0,  7, 5,    0x82, 3,    8,  0,  10, 9,  4, 2, 0,
     2, 3, 1,  1,  0, 7,    5,    0x03, 3,  8,  0,  10, 7, 5, 0x84,
     3, 8, 0,  24, 9, 0x30, 1,    1,    1,  1,  1,  1,  1,
+};
+// A stick that also speaks another protocol, in an alternate setting.
+static const u8 stick[] = {
+    9, 2,    55, 0, 1, 1,    0, 0x80, 50,   9, 4, 0, 0,    2, 8, 6, 0x50, 0, 7,
+    5, 0x81, 2,  0, 2, 0,    7, 5,    0x02, 2, 0, 2, 0,    9, 4, 0, 1,    2, 8,
+    6, 0x62, 0,  7, 5, 0x83, 2, 0,    2,    0, 7, 5, 0x04, 2, 0, 2, 0,
 };
 static const u8 hub_facts[] = { 9, 0x29, 8, 0x29, 0, 50, 0, 0, 0xff };
 
@@ -372,7 +380,7 @@ static void contexts(void **state UNUSED)
                                   .root_port = 5,
                                   .hub_ports = 4,
                                   .think_time = 2 };
-        struct endpoint_facts e = { 3, 8, 6, 0x5000 };
+        struct endpoint_facts e = { 3, 8, 6, 0x5000, false };
         input_add(input, 0);
         input_add(input, 3);
         input_slot(input, bytes, &p, 3);
@@ -391,6 +399,109 @@ static void contexts(void **state UNUSED)
         assert_int_equal(output_endpoint_state(output, bytes, 3),
                          ENDPOINT_HALTED);
     }
+}
+
+// --- storage
+
+static void sticks(void **state UNUSED)
+{
+    struct usb_function f;
+    u8 copy[sizeof(stick)];
+    assert_true(configuration(stick, sizeof(stick), USB_HIGH, &f));
+    assert_int_equal(f.kind, USB_STORAGE);
+    assert_int_equal(f.endpoint, 1);
+    assert_int_equal(f.out, 2);
+    assert_int_equal(f.packet, 512);
+    assert_int_equal(f.out_packet, 512);
+    assert_false(configuration(stick, sizeof(stick), USB_FULL, &f));
+    assert_false(configuration(stick, sizeof(stick), USB_SUPER, &f));
+    memcpy(copy, stick, sizeof(copy));
+    copy[16] = 0x62; // no bulk-only transport
+    assert_true(configuration(copy, sizeof(copy), USB_HIGH, &f));
+    assert_int_equal(f.kind, USB_OTHER);
+    copy[16] = 0x50;
+    copy[27] = 0x82; // both send
+    assert_true(configuration(copy, sizeof(copy), USB_HIGH, &f));
+    assert_int_equal(f.kind, USB_OTHER);
+    for (u32 run = 0; run < 20000; run++) {
+        memcpy(copy, stick, sizeof(copy));
+        copy[random_below(sizeof(copy))] = (u8)random_u64();
+        if (configuration(copy, sizeof(copy), USB_HIGH, &f) &&
+            f.kind == USB_STORAGE) {
+            assert_in_range(f.endpoint, 1, 15);
+            assert_in_range(f.out, 1, 15);
+            assert_int_equal(f.packet, 512);
+        }
+    }
+}
+
+static void commands(void **state UNUSED)
+{
+    static const u8 expected[BOT_COMMAND_BYTES] = {
+        0x55, 0x53, 0x42, 0x43, 7, 0,    0,    0,    0,    0x06, 0, 0,
+        0x80, 0,    10,   0x28, 0, 0x12, 0x34, 0x56, 0x78, 0,    0, 3,
+    };
+    u8 wrapped[BOT_COMMAND_BYTES];
+    struct scsi_command c = scsi_transfer(false, 0x12345678, 3, 512);
+    bot_wrap(wrapped, 7, &c);
+    assert_memory_equal(wrapped, expected, sizeof(expected));
+    c = scsi_transfer(true, 1, 0xffff, 512);
+    bot_wrap(wrapped, 7, &c);
+    assert_int_equal(wrapped[12], 0);
+    assert_int_equal(wrapped[15], 0x2a);
+    assert_int_equal(wrapped[22] << 8 | wrapped[23], 0xffff);
+}
+
+static void statuses(void **state UNUSED)
+{
+    const u8 good[BOT_STATUS_BYTES] = { 0x55, 0x53, 0x42, 0x53, 7, 0,
+                                        0,    0,    16,   0,    0, 0 };
+    u8 s[BOT_STATUS_BYTES];
+    u32 residue;
+    assert_int_equal(bot_unwrap(good, 13, 7, 16, &residue), BOT_GOOD);
+    assert_int_equal(residue, 16);
+    assert_int_equal(bot_unwrap(good, 12, 7, 16, &residue), BOT_BROKEN);
+    assert_int_equal(bot_unwrap(good, 13, 8, 16, &residue), BOT_BROKEN);
+    assert_int_equal(bot_unwrap(good, 13, 7, 15, &residue), BOT_BROKEN);
+    memcpy(s, good, sizeof(s));
+    s[12] = 1;
+    assert_int_equal(bot_unwrap(s, 13, 7, 16, &residue), BOT_FAILED);
+    for (u32 status = 2; status < 256; status++) {
+        s[12] = (u8)status;
+        assert_int_equal(bot_unwrap(s, 13, 7, 16, &residue), BOT_BROKEN);
+    }
+    memcpy(s, good, sizeof(s));
+    s[3] = 0x43;
+    assert_int_equal(bot_unwrap(s, 13, 7, 16, &residue), BOT_BROKEN);
+}
+
+static void answers(void **state UNUSED)
+{
+    u8 inquiry[SCSI_INQUIRY_BYTES + 1] = "\0\200\5\2\37\0\0\0"
+                                         "Maker\1  A stick         1.0 ";
+    static const u8 largest[8] = { 0xff, 0xff, 0xff, 0xfe, 0, 0, 2, 0 };
+    static const u8 beyond[8] = { 0xff, 0xff, 0xff, 0xff, 0, 0, 2, 0 };
+    static const u8 sense[18] = { 0xf0, 0, 2, [12] = 0x3a };
+    char name[SCSI_NAME_BYTES];
+    u32 sectors, bytes;
+    u8 additional;
+    assert_true(scsi_parse_inquiry(inquiry, SCSI_INQUIRY_BYTES, name));
+    assert_string_equal(name, "Maker? A stick");
+    assert_false(scsi_parse_inquiry(inquiry, 35, name));
+    memset(inquiry + 8, 'x', 24);
+    assert_true(scsi_parse_inquiry(inquiry, SCSI_INQUIRY_BYTES, name));
+    assert_int_equal(strlen(name), SCSI_NAME_BYTES - 1);
+    inquiry[0] = 5; // a CD
+    assert_false(scsi_parse_inquiry(inquiry, SCSI_INQUIRY_BYTES, name));
+    assert_true(scsi_parse_capacity(largest, 8, &sectors, &bytes));
+    assert_int_equal(sectors, 0xffffffff);
+    assert_int_equal(bytes, 512);
+    assert_false(scsi_parse_capacity(beyond, 8, &sectors, &bytes));
+    assert_false(scsi_parse_capacity(largest, 7, &sectors, &bytes));
+    assert_int_equal(scsi_parse_sense(sense, 18, &additional), SENSE_NOT_READY);
+    assert_int_equal(additional, SENSE_NO_MEDIUM);
+    assert_int_equal(scsi_parse_sense(sense, 2, &additional), SENSE_UNKNOWN);
+    assert_int_equal(additional, 0);
 }
 
 int main(void)
@@ -412,6 +523,10 @@ int main(void)
         cmocka_unit_test(events_arrive_in_order),
         cmocka_unit_test(places),
         cmocka_unit_test(contexts),
+        cmocka_unit_test(sticks),
+        cmocka_unit_test(commands),
+        cmocka_unit_test(statuses),
+        cmocka_unit_test(answers),
     };
     random_init();
     return cmocka_run_group_tests_name("usb", tests, NULL, NULL);

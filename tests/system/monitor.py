@@ -161,10 +161,10 @@ class Monitored:
                       command=shlex.join([os.path.relpath(VM), *self.arguments]))
 
 
-def debugged(folder, command, script):
+def debugged(folder, command, script, *options):
     """Runs a gdb script on a machine from its start. Returns gdb's process and the
     machine's Result."""
     port = free_port()
-    with Monitored(command, "--gdb", str(port)) as machine:
+    with Monitored(command, "--gdb", str(port), *options) as machine:
         gdb = by_gdb(folder, port, script)
         return gdb, machine.result()

@@ -1,10 +1,12 @@
 """selftest and hwreport: what they say of machines of different parts, and of one with
 a wrong clock."""
 import re
+import struct
 
 import pytest
 
 from machine import ROOT, batch, vm
+from monitor import debugged
 from selftest_rows import rows
 from tiers import side_by_side
 
@@ -131,3 +133,77 @@ def test_more_cpus(smp):
     assert "CPU 1, what differs from CPU 0\n  00000001.0: " in run.output, run
     assert re.search(r"^CPU 1, APIC id 1: timer 0xe0 fixed,", run.output,
                      re.MULTILINE), run
+
+
+# Multiboot 1's information (specification 0.6.96, 3.3): the first module, the initrd,
+# starts and ends elsewhere.
+MOVE_MODULE = """
+hbreak *boot_main
+continue
+set $module = (int *)(0xc0000000 + *(int *)(0xc0000000 + $edx + 24))
+set $module[1] = $module[1] - $module[0] + {at}
+set $module[0] = {at}
+delete
+"""
+
+
+def with_module_at(at, folder, *options):
+    """A machine of 2 GiB whose loader has put the initrd at this address."""
+    gdb, result = debugged(folder, "free", MOVE_MODULE.format(at=at), "--mem", "2048",
+                           "--no-tests", *options)
+    assert gdb.returncode == 0, gdb
+    return result
+
+
+def test_modules_above_the_direct_map(tmp_path):
+    """It ends at 768 MiB. The module's memory is given back wherever it was."""
+    used = {}
+    for at in 0x20000000, 0x50000123, 0x2ffff000:
+        copy = f"-device loader,file={ROOT}/build/initrd,addr={at},force-raw=on"
+        result = with_module_at(at, tmp_path, "--qemu-args", copy)
+        assert result.status == 0, result
+        line, = re.findall(r"initrd: initrd: \d+ files, .*", result.console)
+        assert ("above the direct map" in line) == (at != 0x20000000), result
+        used[at] = int(re.search(r"^Mem: +\d+ +(\d+)", result.output, re.MULTILINE)[1])
+    low = used.pop(0x20000000)
+    assert all(abs(high - low) < 1000 for high in used.values()), (low, used)  # KiB
+
+
+def test_a_module_where_no_memory_is(tmp_path):
+    result = with_module_at(0xe0000000, tmp_path)
+    assert result.status == 125, result
+    assert "boot module initrd lies at 0xe0000000, where there is no memory" in \
+        result.console, result
+
+
+# The fields of ACPI's table SPCR behind its header: an I/O port with the interrupt and
+# the code of the rate.
+def spcr(port, irq, rate):
+    return struct.pack("<B3xBBBBQBBIB21x", 0, 1, 8, 0, 1, port, 1, irq, 0, rate)
+
+
+def test_the_firmwares_serial_port(tmp_path):
+    """COM3 by SPCR: it has the log from its start, and is the console."""
+    (tmp_path / "spcr").write_bytes(spcr(0x3e8, 5, 4))
+    result = vm(
+        "echo typed >/dev/console; exit 4", "--kargs", "console=spcr", "--qemu-args",
+        f"-acpitable sig=SPCR,rev=2,data={tmp_path}/spcr -chardev"
+        f" file,id=com3,path={tmp_path}/out -device"
+        " isa-serial,chardev=com3,iobase=0x3e8,irq=5,index=2")
+    out = (tmp_path / "out").read_text(errors="replace").replace("\r", "")
+    assert result.status == 4, result
+    assert out.startswith("[    0.000000] Strobe version"), (out, result)
+    said = "console=spcr: ttyS0 is at port 0x3e8, 19200 baud, interrupt 5"
+    assert out.count("Strobe version") == out.count(said) == 1, (out, result)
+    assert "\ntyped\n" in out and said not in result.console, (out, result)
+
+
+def test_no_serial_port_of_the_firmware(tmp_path):
+    (tmp_path / "spcr").write_bytes(spcr(0x3e8, 5, 4))
+    table = f"-acpitable sig=SPCR,rev=2,data={tmp_path}/spcr"
+    for options, said in (
+            ([], "no use of ACPI's table SPCR: there is none"),
+            (["--qemu-args", table], "no 16550 answers at port 0x3e8")):
+        result = vm("true", "--kargs", "console=spcr", *options)
+        assert result.status == 0, result
+        assert f"console=spcr: {said}" in result.console, result

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from monitor import Monitored
+from monitor import Monitored, debugged
 
 # In a program, and in the kernel's copies from user memory, where other exceptions
 # are faults of the program.
@@ -72,3 +72,38 @@ def test_machine_check_of_all_cpus():
     assert f"machine check: CPU 1, {SAID}" in result.console, result
     assert result.console.count("KERNEL PANIC") == 1, result
     assert "has not stopped" not in result.console, result
+
+
+# QEMU's CPUs have no thermal sensor: what one would do is done at two calls of sync. The
+# CPU is said to have one; it sends itself the interrupt, as if called by sys_sync; and it
+# reads a status of "hot now, and before".
+HOT = """
+hbreak arch_init_devices
+continue
+set var cpu_features.thermal = 1
+delete
+python
+AT = int(gdb.parse_and_eval("(int)&'arch/i386/cpu/thermal.c'::interrupt")) & 0xffffffff
+CODE = bytes(gdb.selected_inferior().read_memory(AT, 200))
+for _ in range(2):
+    for command in (
+            "hbreak *sys_sync", "continue", "delete",
+            "set $esp = $esp - 4", "set *(int *)$esp = (int)$pc", "set $eax = {vector}",
+            "set $pc = lapic_send_self",
+            f"hbreak *{{AT + CODE.index(bytes([0x0f, 0x32])) + 2:#x}}",  # behind rdmsr
+            "continue", "set $eax = 3", "delete"):
+        gdb.execute(command)
+end
+"""
+
+
+def test_throttled_by_heat(tmp_path):
+    """Counted each time, logged once a minute."""
+    gdb, result = debugged(
+        tmp_path, "sync; sync; stats --errors --json; grep thermal /proc/interrupts",
+        HOT.format(vector=0xe5))
+    assert (gdb.returncode, result.status) == (0, 0), (gdb, result)
+    assert re.search(r'"CPUs throttled by heat", "count": 2,', result.output), result
+    assert re.search(r"^ *229: +2 +LAPIC +thermal$", result.output, re.MULTILINE), result
+    assert re.findall(r"throttled by heat.*", result.console) == \
+        ["throttled by heat (1 times on all CPUs)"], result

@@ -3,10 +3,11 @@ with its console on the framebuffer."""
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
-from machine import ROOT, VM, vm
+from machine import PATIENCE, ROOT, VM, vm
 from monitor import Monitored, by_gdb, free_port
 from screenshot import CURSOR_LINES, GREY, HEIGHT, WIDTH, YELLOW, Shot
 
@@ -51,16 +52,16 @@ def test_the_menu(tmp_path):
                    check=True, capture_output=True)
     config = (tmp_path / "grub.cfg").read_text()
     assert re.findall(r'^menuentry "(.*)"', config, re.MULTILINE) == [
-        "Strobe", "Strobe, serial console (COM1, 115200 baud)",
+        "Strobe", "Strobe, serial console",
         "Strobe, safe: one CPU, no ACPI"]
     assert "set timeout=5" in config
 
 
 # Text of all kinds on tty0; the cursor is behind "end". Then it waits for ever: an idle
 # machine's virtual time passes faster than a busy host asks.
-TYPED = r"""printf '\033[2J\033[H\033[1;33mYellow\033[0m and grey\n' >/dev/tty0
+TYPED = r"""seq 100 >/dev/tty0; printf '\033[2J\033[H\033[1;33mYellow\033[0m and grey\n' >/dev/tty0
 printf '╔═╗\n\033[1;200HX\033[5;1Hend' >/dev/tty0
-stty -F /dev/tty0 size; sleep 1; echo typed >/dev/console
+stty -F /dev/tty0 -echo; sleep 1; echo typed >/dev/console
 mkfifo /tmp/x; cat /tmp/x"""
 
 
@@ -83,6 +84,34 @@ def test_a_framebuffer_shows_the_text(tmp_path):
     cursor = shot.dots(4, 3)
     assert [y for y in range(HEIGHT) if cursor[y] == [GREY] * WIDTH] == \
         list(CURSOR_LINES)
+
+
+def wait_shown(machine, folder, want):
+    """Until these are the lines; the cursor is not looked at."""
+    deadline = time.monotonic() + PATIENCE
+    lines = None
+    while lines != want:
+        assert time.monotonic() < deadline, lines
+        machine.ask(f"screendump {folder}/shot.ppm")
+        lines = [line.rstrip("\0") for line in Shot(f"{folder}/shot.ppm").lines()]
+
+
+def test_earlier_lines(tmp_path):
+    """Shift+PgUp, Shift+PgDn and keys on a screen of 30 lines. Line 71 of 100 and those
+    before it have left the screen when it is cleared."""
+    present = [f"{'Yellow and grey':79}X", "╔═╗", "", "", "end"] + 25 * [""]
+    earlier = [*map(str, range(57, 72)), *present[:15]]
+    with Monitored(TYPED, "--video", "640x480x15", smp=1) as machine:
+        machine.wait_for("typed")
+        wait_shown(machine, tmp_path, present)
+        machine.ask("sendkey shift-pgup")
+        wait_shown(machine, tmp_path, earlier)
+        machine.ask("sendkey shift-pgup")
+        wait_shown(machine, tmp_path, [*map(str, range(42, 72))])
+        machine.ask("sendkey shift-pgdn")
+        wait_shown(machine, tmp_path, earlier)
+        machine.ask("sendkey x")  # which is not echoed
+        wait_shown(machine, tmp_path, present)
 
 
 @pytest.mark.parametrize("mode, scale", (

@@ -57,6 +57,7 @@ void madt_read(const struct acpi_header *table);
 void fadt_read(const struct acpi_header *table); // reads the DSDT too
 void hpet_table_read(const struct acpi_header *table);
 void ssdt_read(const struct acpi_header *table);
+void spcr_read(const struct acpi_header *table);
 // The table at `base`; NULL, with a log message, if it is unusable.
 const struct acpi_header *acpi_table(paddr_t base);
 

@@ -128,10 +128,9 @@ static void read_table(paddr_t base)
         char signature[5];
         void (*read)(const struct acpi_header *table);
     } readers[] = {
-        { "APIC", madt_read },
-        { "FACP", fadt_read },
-        { "HPET", hpet_table_read },
-        { "SSDT", ssdt_read },
+        { "APIC", madt_read },       { "FACP", fadt_read },
+        { "HPET", hpet_table_read }, { "SSDT", ssdt_read },
+        { "SPCR", spcr_read },
     };
     const struct acpi_header *t = acpi_table(base);
     for (u32 i = 0; t && i < ARRAY_SIZE(readers); i++) {

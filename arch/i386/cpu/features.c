@@ -70,6 +70,8 @@ void features_detect(void)
     f->x2apic = id.ecx >> 21 & 1;
     f->tsc_deadline = id.ecx >> 24 & 1;
     f->hypervisor = id.ecx >> 31;
+    if (max >= 6 && id.edx >> 22 & 1)
+        f->thermal = cpuid(6, 0).eax & 1;
     if (max >= 7) {
         id = cpuid(7, 0);
         f->smep = id.ebx >> 7 & 1;

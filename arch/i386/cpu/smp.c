@@ -12,6 +12,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/thermal.h"
 #include "arch/i386/cpu/trampoline.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/mmu.h"
@@ -216,6 +217,7 @@ NOTRACE void ap_main(struct cpu *cpu)
     machine_check_init_cpu();
     tlb_flush_all();
     lapic_init_cpu();
+    thermal_init_cpu();
     lapic_timer_init_cpu();
     WRITE_ONCE(cpu->arch->up, true);
     while (!READ_ONCE(cpu->online)) {

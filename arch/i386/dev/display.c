@@ -23,7 +23,7 @@ static struct spinlock display_lock = SPINLOCK_INIT("display");
 static bool probed;
 static const struct display *display; // NULL: none
 static struct screen screen;
-static u16 cells[DISPLAY_CELLS_MAX];
+static u16 cells[DISPLAY_CELLS_KEPT];
 static struct callout show_callout;
 
 // A loader that has set a graphics mode says so: the VGA's registers may then
@@ -36,7 +36,7 @@ static bool probe(void)
         if (!displays[i]->probe(&rows, &cols))
             continue;
         probed = true;
-        screen_init(&screen, cells, rows, cols);
+        screen_init(&screen, cells, ARRAY_SIZE(cells), rows, cols);
         displays[i]->show(&screen, 0, rows);
         display = displays[i];
     }
@@ -82,6 +82,12 @@ static void show_rows(struct callout *c UNUSED)
     }
 }
 
+static void show_later(void)
+{
+    if (display->slow && !callout_pending(&show_callout))
+        callout_set(&show_callout, clock_now_ns() + SHOW_DELAY);
+}
+
 static size_t tty_write(struct tty_driver *d UNUSED, const char *text, size_t n)
 {
     u32 flags = spin_lock_irq(&display_lock);
@@ -89,9 +95,21 @@ static size_t tty_write(struct tty_driver *d UNUSED, const char *text, size_t n)
     if (!display->slow)
         display->show(&screen, 0, screen.rows);
     spin_unlock_irq(&display_lock, flags);
-    if (display->slow && !callout_pending(&show_callout))
-        callout_set(&show_callout, clock_now_ns() + SHOW_DELAY);
+    show_later();
     return n;
+}
+
+// Most keys are typed in the present, where nothing is to be done.
+static void tty_look(struct tty_driver *d UNUSED, int steps)
+{
+    u32 flags = spin_lock_irq(&display_lock);
+    bool moves = steps || screen.back;
+    screen_look(&screen, steps);
+    if (moves && !display->slow)
+        display->show(&screen, 0, screen.rows);
+    spin_unlock_irq(&display_lock, flags);
+    if (moves)
+        show_later();
 }
 
 static bool tty_present(struct tty_driver *d)
@@ -110,6 +128,7 @@ static struct tty_driver tty0 = {
     .name = "tty0",
     .rdev = TTY_MAJOR << 8,
     .write = tty_write,
+    .look = tty_look,
     .present = tty_present,
     .start = ps2_start,
 };

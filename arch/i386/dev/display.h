@@ -17,6 +17,8 @@ struct display {
     bool slow; // what programs write is shown later
 };
 #define DISPLAY_CELLS_MAX 18000u
+// With the lines that have left the screen: 800 of 80 cells, 266 of 240.
+#define DISPLAY_CELLS_KEPT 64000u
 
 extern const struct display vga_text, framebuffer;
 

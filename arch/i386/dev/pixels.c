@@ -158,7 +158,7 @@ static void show_row(struct pixels *p, struct screen *s, u32 y)
 
 static void show_cursor(struct pixels *p, const struct screen *s)
 {
-    u32 at = s->hidden_cursor ? NO_CURSOR : s->y * p->cols + s->x;
+    u32 at = screen_cursor_shown(s) ? s->y * p->cols + s->x : NO_CURSOR;
     u32 old = p->cursor;
     if (old == at)
         return;

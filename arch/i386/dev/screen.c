@@ -107,6 +107,8 @@ static void erase_in_display(struct screen *s)
         cells_erase(s, s->y, 0, s->x + 1);
     } else {
         cells_erase_rows(s, 0, s->rows);
+        if (kind == 3)
+            s->history = 0;
     }
 }
 
@@ -408,6 +410,7 @@ static void text_byte(struct screen *s, u8 c)
 
 void screen_write(struct screen *s, const char *text, size_t n)
 {
+    screen_look(s, 0);
     for (size_t i = 0; i < n; i++) {
         u8 c = (u8)text[i];
         if (c >= 0x80 && s->state == TEXT) {
@@ -419,14 +422,29 @@ void screen_write(struct screen *s, const char *text, size_t n)
     }
 }
 
-void screen_init(struct screen *s, u16 *cells, u32 rows, u32 cols)
+void screen_look(struct screen *s, int steps)
 {
-    assert(rows && rows <= SCREEN_ROWS_MAX && cols);
+    u32 step = MAX(s->rows / 2, 1u), back = 0;
+    if (steps < 0)
+        back = MIN(s->back + step * (u32)-steps, s->history);
+    else if (steps > 0)
+        back = s->back - MIN(s->back, step * (u32)steps);
+    if (back == s->back)
+        return;
+    s->back = back;
+    memset(s->dirty, true, s->rows);
+}
+
+void screen_init(struct screen *s, u16 *cells, size_t n, u32 rows, u32 cols)
+{
+    assert(rows && rows <= SCREEN_ROWS_MAX && cols && rows * cols <= n);
     memset(s, 0, sizeof(*s));
     s->cells = cells;
     s->rows = rows;
     s->cols = cols;
-    for (u32 y = 0; y < rows; y++)
-        s->line[y] = (u8)y;
+    s->lines = MIN(n / cols, SCREEN_LINES_MAX);
+    for (u32 i = 0; i < s->lines; i++)
+        s->line[i] = (u16)i;
+    s->first = s->lines - rows;
     reset(s);
 }

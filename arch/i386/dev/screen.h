@@ -2,6 +2,10 @@
 // that vi, less, top and coloured listings use. Text is UTF-8; a byte that is
 // not is shown as the font's character of that number.
 //
+// The rows that leave the top of the whole screen are kept, and can be looked
+// at again. No cells are copied for that: the screen moves along a list of all
+// lines, whose oldest line becomes the new row.
+//
 // Pure code: it changes its own cells and records which rows must be redrawn.
 // The owner does the locking.
 #pragma once
@@ -9,13 +13,20 @@
 #include "lib/utf8.h"
 
 #define SCREEN_ROWS_MAX 128u
+#define SCREEN_LINES_MAX 800u // with those kept
 #define SCREEN_PARAMETERS 8
 
 // A cell is the VGA's: character | attribute << 8.
 struct screen {
     u32 rows, cols;
     u16 *cells;
-    u8 line[SCREEN_ROWS_MAX]; // each row's index in `cells`
+    u32 lines; // that `cells` has
+    // Lines by their index in `cells`: a list of all, which ends with the rows
+    // of the screen. It moves up in the array, and back when that ends.
+    u16 line[2 * SCREEN_LINES_MAX];
+    u32 first;   // the top row's place
+    u32 history; // lines kept before it
+    u32 back;    // lines by which an earlier part is shown; 0: the present
 
     // Read by the owner, which resets them once the rows are drawn:
     bool dirty[SCREEN_ROWS_MAX]; // changed rows; to be applied after scrolling
@@ -42,10 +53,21 @@ struct screen {
     u32 held_count;
 };
 
-// Takes rows * cols cells; 1 <= rows <= SCREEN_ROWS_MAX, 1 <= cols.
-void screen_init(struct screen *s, u16 *cells, u32 rows, u32 cols);
+// 1 <= rows <= SCREEN_ROWS_MAX, 1 <= cols. Takes `n` cells, rows * cols or
+// more; those beyond keep earlier lines, up to SCREEN_LINES_MAX - rows.
+void screen_init(struct screen *s, u16 *cells, size_t n, u32 rows, u32 cols);
+// Returns to the present, and writes.
 void screen_write(struct screen *s, const char *text, size_t n);
+// Shows the part half a screen earlier (steps < 0) or later for each step, as
+// far as there is one. 0: returns to the present.
+void screen_look(struct screen *s, int steps);
+
+// What is shown in row `y`.
 static inline const u16 *screen_row(const struct screen *s, u32 y)
 {
-    return s->cells + s->line[y] * s->cols;
+    return s->cells + s->line[s->first - s->back + y] * s->cols;
+}
+static inline bool screen_cursor_shown(const struct screen *s)
+{
+    return !s->hidden_cursor && !s->back;
 }

@@ -18,14 +18,15 @@ static u16 cell(const struct screen *s, u8 c)
 
 static u16 *row(struct screen *s, u32 y)
 {
-    return s->cells + s->line[y] * s->cols;
+    return s->cells + s->line[s->first + y] * s->cols;
 }
 
 void cells_erase(struct screen *s, u32 y, u32 from, u32 to)
 {
     u16 blank = (u16)(' ' | WHITE << 8 | s->background << 12);
+    u16 *cells = row(s, y);
     for (u32 x = from; x < to; x++)
-        row(s, y)[x] = blank;
+        cells[x] = blank;
     s->dirty[y] = true;
 }
 
@@ -40,19 +41,37 @@ static void mark_rows(struct screen *s, u32 first, u32 last)
     memset(s->dirty + first, true, last - first + 1);
 }
 
-// Rotates `line` instead of copying rows.
+// The screen moves along the list of lines: its top rows are history now, and
+// the oldest lines become its bottom rows.
+static void move_screen(struct screen *s, u32 n)
+{
+    for (u32 i = 0; i < n; i++) {
+        u32 end = s->first + s->rows;
+        if (end == ARRAY_SIZE(s->line)) {
+            memcpy(s->line, s->line + end - s->lines,
+                   s->lines * sizeof(*s->line));
+            end = s->lines;
+        }
+        s->line[end] = s->line[end - s->lines];
+        s->first = end + 1 - s->rows;
+    }
+    s->history = MIN(s->history + n, s->lines - s->rows);
+    s->scrolled += n;
+    memmove(s->dirty, s->dirty + n, s->rows - n);
+}
+
 void cells_scroll_up(struct screen *s, u32 top, u32 bottom, u32 n)
 {
     n = MIN(n, bottom - top + 1);
-    for (u32 i = 0; i < n; i++) {
-        u8 first = s->line[top];
-        memmove(&s->line[top], &s->line[top + 1], bottom - top);
-        s->line[bottom] = first;
-    }
+    u16 *line = s->line + s->first;
     if (top == 0 && bottom == s->rows - 1) {
-        s->scrolled += n;
-        memmove(s->dirty, s->dirty + n, s->rows - n);
+        move_screen(s, n);
     } else {
+        for (u32 i = 0; i < n; i++) {
+            u16 first = line[top];
+            memmove(line + top, line + top + 1, (bottom - top) * sizeof(*line));
+            line[bottom] = first;
+        }
         mark_rows(s, top, bottom);
     }
     cells_erase_rows(s, bottom + 1 - n, bottom + 1);
@@ -61,10 +80,11 @@ void cells_scroll_up(struct screen *s, u32 top, u32 bottom, u32 n)
 void cells_scroll_down(struct screen *s, u32 top, u32 bottom, u32 n)
 {
     n = MIN(n, bottom - top + 1);
+    u16 *line = s->line + s->first;
     for (u32 i = 0; i < n; i++) {
-        u8 last = s->line[bottom];
-        memmove(&s->line[top + 1], &s->line[top], bottom - top);
-        s->line[top] = last;
+        u16 last = line[bottom];
+        memmove(line + top + 1, line + top, (bottom - top) * sizeof(*line));
+        line[top] = last;
     }
     mark_rows(s, top, bottom);
     cells_erase_rows(s, top, top + n);

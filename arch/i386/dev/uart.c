@@ -1,4 +1,5 @@
-// 16550 serial ports: COM1 and COM2, as consoles and terminals.
+// 16550 serial ports: COM1 and COM2, as consoles and terminals. With
+// console=spcr the first one is the port that the firmware names.
 //
 // `lock` guards a port's registers and its state. Lock order: a tty's lock
 // (held by the caller of uart_write), then `lock`; so the interrupt handler
@@ -9,12 +10,14 @@
 // line again. Enabling the transmit interrupt while the transmitter is empty
 // interrupts at once (all clones do that; Windows depends on it).
 #include "arch/i386/dev/uart.h"
+#include "arch/i386/acpi/spcr.h"
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
 #include "arch/irq.h"
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
 #include "kernel/base/tty_driver.h"
+#include "lib/format.h"
 #include "lib/set.h"
 #include "lib/string.h"
 
@@ -67,8 +70,9 @@ ERROR_COUNTER(input_lost, "serial input, lost", "overrun; logged once");
 
 struct uart {
     u16 port;
-    u8 irq;
-    u8 fifo; // capacity of the transmit FIFO in bytes
+    u8 irq;      // 0: none: a console, but no terminal
+    u16 divisor; // of its clock, for the rate; 0: as the firmware has set it
+    u8 fifo;     // capacity of the transmit FIFO in bytes
     enum { UNKNOWN, ABSENT, PRESENT } state;
     bool stuck;      // polled output has timed out
     bool started;    // interrupts are in use
@@ -87,12 +91,14 @@ static struct tty_driver ttyS0, ttyS1;
 static struct uart com1 = {
     .port = 0x3f8,
     .irq = 4,
+    .divisor = DIVISOR_115200,
     .lock = SPINLOCK_INIT("ttyS0"),
     .driver = &ttyS0,
 };
 static struct uart com2 = {
     .port = 0x2f8,
     .irq = 3,
+    .divisor = DIVISOR_115200,
     .lock = SPINLOCK_INIT("ttyS1"),
     .driver = &ttyS1,
 };
@@ -126,9 +132,11 @@ static bool answers(const struct uart *u)
 
 static void init(struct uart *u)
 {
-    set(u, LINE_CONTROL, LINE_DLAB);
-    set(u, DIVISOR_LOW, DIVISOR_115200);
-    set(u, DIVISOR_HIGH, 0);
+    if (u->divisor) {
+        set(u, LINE_CONTROL, LINE_DLAB);
+        set(u, DIVISOR_LOW, (u8)u->divisor);
+        set(u, DIVISOR_HIGH, u->divisor >> 8);
+    }
     set(u, LINE_CONTROL, LINE_8N1);
     set(u, FIFO_CONTROL, FCR_ENABLE_CLEAR | FCR_TRIGGER_8);
     set(u, MODEM_CONTROL, MODEM_DTR | MODEM_RTS | MODEM_OUT2);
@@ -200,11 +208,71 @@ static void console_write(const char *text, size_t n)
 
 static const struct console console = {
     .name = "ttyS0",
+    .alias = "spcr",
     .rank = 200,
     .probe = console_probe,
     .write = console_write,
 };
 CONSOLE(console);
+
+// --- the firmware's port
+
+// COM2 and COM1 change places if it is COM2. False: no port answers there.
+static bool move_com1(const struct spcr_port *p)
+{
+    struct uart old1 = com1, old2 = com2;
+    com1.divisor = p->divisor;
+    com1.state = UNKNOWN;
+    com1.stuck = false;
+    if (p->port != com1.port) {
+        com1.port = p->port;
+        com1.irq = p->irq;
+    }
+    if (p->port == com2.port) {
+        com1.irq = p->irq ? p->irq : com2.irq;
+        com2.port = old1.port;
+        com2.irq = old1.irq;
+        com2.state = UNKNOWN;
+    }
+    if (probe(&com1))
+        return true;
+    com1 = old1;
+    com2 = old2;
+    return false;
+}
+
+static void report_port(u32 rate, u32 irq)
+{
+    char at[24] = "the firmware's rate", by[32] = "no interrupt, no terminal";
+    if (rate)
+        format(at, sizeof(at), "%u baud", rate);
+    if (irq)
+        format(by, sizeof(by), "interrupt %u", irq);
+    log_printf("console=spcr: ttyS0 is at port %#x, %s, %s\n", com1.port, at,
+               by);
+}
+
+void uart_follow_spcr(void)
+{
+    const struct spcr_port *p = &spcr_port;
+    if (!console_wanted(console.alias))
+        return;
+    if (spcr_problem) {
+        log_printf("console=spcr: no use of ACPI's table SPCR: %s\n",
+                   spcr_problem);
+        return;
+    }
+    bool other = p->port != com1.port;
+    uart_drain(); // the rate changes
+    if (!move_com1(p)) {
+        log_printf("console=spcr: no 16550 answers at port %#x\n", p->port);
+        return;
+    }
+    console_init();
+    if (other)
+        console_show_log(&console);
+    report_port(p->rate, com1.irq);
+}
 
 // --- terminal: by interrupts
 
@@ -314,7 +382,7 @@ static void interrupt(void *arg)
 
 static bool uart_present(struct tty_driver *d)
 {
-    return probe(uart_of(d));
+    return uart_of(d)->irq && probe(uart_of(d));
 }
 
 static void uart_start(struct tty_driver *d)

@@ -71,9 +71,9 @@ static void show_cursor(const struct screen *s)
     u32 at = (origin + s->y) * VGA_COLS + s->x;
     crtc_write(CRTC_CURSOR_HIGH, (u8)(at >> 8));
     crtc_write(CRTC_CURSOR_LOW, (u8)at);
-    if (cursor_hidden == s->hidden_cursor)
+    if (cursor_hidden == !screen_cursor_shown(s))
         return;
-    cursor_hidden = s->hidden_cursor;
+    cursor_hidden = !cursor_hidden;
     crtc_write(CRTC_CURSOR_START,
                CURSOR_FIRST_LINE | (cursor_hidden ? CURSOR_OFF : 0));
 }

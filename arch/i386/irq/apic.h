@@ -21,6 +21,9 @@ void lapic_init_cpu(void);
 // Starts the clock events on the calling CPU's timer; nothing is armed yet.
 void lapic_timer_init_cpu(void);
 u32 lapic_id(void);
+// Whether the thermal sensor's interrupt is not there, or the firmware's (SMI).
+bool lapic_thermal_taken(void);
+void lapic_thermal(u32 vector); // to this CPU
 // Whether this CPU's performance counters raise NMIs on it.
 void lapic_counter_nmi(bool on);
 

@@ -4,6 +4,8 @@
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
+#include "arch/i386/cpu/thermal.h"
+#include "arch/i386/dev/uart.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
 
@@ -29,11 +31,13 @@ void arch_init_devices(void)
     fpu_check_stores();
     i8259_init(VECTOR_I8259_PARKED);
     acpi_init();
+    uart_follow_spcr();
     if (!madt_found())
         mp_tables_read();
     cpus_complete();
     start_lapic();
     irq_init();
+    thermal_init_cpu();
     if (!apic_present)
         acpi_cpu_count = 1;
     log_printf("irq: %s, %s, %u CPU%s\n", apic_present ? "LAPIC" : "no APIC",

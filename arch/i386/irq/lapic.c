@@ -20,6 +20,7 @@ KERNEL_ARG(apic,
 
 enum { // register offsets, SDM table 11-1
     LAPIC_ID = 0x20,
+    LAPIC_VERSION = 0x30,
     LAPIC_TPR = 0x80,
     LAPIC_EOI = 0xb0,
     LAPIC_LDR = 0xd0,
@@ -30,6 +31,7 @@ enum { // register offsets, SDM table 11-1
     LAPIC_ICR_LOW = 0x300, // in x2APIC mode: of 64 bits
     LAPIC_ICR_HIGH = 0x310,
     LAPIC_LVT_TIMER = 0x320,
+    LAPIC_LVT_THERMAL = 0x330,
     LAPIC_LVT_PERF = 0x340, // performance counters
     LAPIC_LVT_LINT0 = 0x350,
     LAPIC_LVT_LINT1 = 0x360,
@@ -39,8 +41,13 @@ enum { // register offsets, SDM table 11-1
     LAPIC_DIVIDE = 0x3e0,
 };
 
+#define VERSION_LAST_LVT(v) ((v) >> 16 & 0xff)
+#define LAST_LVT_THERMAL 5u // of six, the last one to come
+
 #define SVR_ENABLE (1u << 8)
 #define LVT_MASKED (1u << 16)
+#define LVT_DELIVERY (7u << 8)
+#define LVT_SMI (2u << 8)
 #define LVT_NMI (4u << 8)
 #define LVT_EXTINT (7u << 8)
 #define DIVIDE_BY_1 0xbu
@@ -196,6 +203,17 @@ void lapic_accept_i8259(void)
 NOTRACE void lapic_counter_nmi(bool on)
 {
     lapic_write(LAPIC_LVT_PERF, on ? LVT_NMI : LVT_MASKED | LVT_NMI);
+}
+
+bool lapic_thermal_taken(void)
+{
+    return VERSION_LAST_LVT(lapic_read(LAPIC_VERSION)) < LAST_LVT_THERMAL ||
+           (lapic_read(LAPIC_LVT_THERMAL) & LVT_DELIVERY) == LVT_SMI;
+}
+
+void lapic_thermal(u32 vector)
+{
+    lapic_write(LAPIC_LVT_THERMAL, vector);
 }
 
 u32 lapic_id(void)

@@ -121,20 +121,28 @@ static u64 kernel_chunk(u32 va)
     return entry_make(va - KERNEL_BASE, RW) | ENTRY_LARGE;
 }
 
-// The kernel reads modules through the direct map, so they must be in it.
+static bool is_memory(const struct boot_module *m)
+{
+    for (u64 p = m->base; p < m->base + m->size; p += PAGE_SIZE)
+        if (!frame_from_paddr(p))
+            return false;
+    return !m->size || frame_from_paddr(m->base + m->size - 1);
+}
+
 static void check_modules(void)
 {
     for (u32 i = 0; i < boot_info.module_count; i++) {
         const struct boot_module *m = &boot_info.modules[i];
         u64 total = frames_total() * (u64)PAGE_SIZE;
-        if (m->base + m->size > memory_end() && total < DIRECT_MAP_MAX)
+        if (m->base + m->size <= memory_end() || is_memory(m))
+            continue;
+        if (total < DIRECT_MAP_MAX)
             panic("no memory for boot module %s: at least %u KiB more are "
                   "needed than %u MiB",
                   m->name, (u32)((m->base + m->size - memory_end()) / 1024),
                   DIV_ROUND_UP((u32)total, MIB(1)));
-        if (m->base + m->size > direct_map_size)
-            panic("boot module %s lies at %#llx, beyond the direct map (%#x)",
-                  m->name, m->base, direct_map_size);
+        panic("boot module %s lies at %#llx, where there is no memory", m->name,
+              m->base);
     }
 }
 

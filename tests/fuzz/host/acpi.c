@@ -14,6 +14,7 @@
 #include "arch/i386/acpi/fadt.c"
 #include "arch/i386/acpi/madt.c"
 #include "arch/i386/acpi/register.c"
+#include "arch/i386/acpi/spcr.c"
 #include "arch/i386/acpi/tables.c"
 
 #define BIOS BIOS_START
@@ -92,14 +93,16 @@ static void put32(u32 at, u32 value)
 // Adds a table: its name, length, bytes. Returns its end.
 static u32 add_table(struct input *in, u32 at)
 {
-    static const char names[][5] = { "APIC", "FACP", "HPET", "SSDT", "DSDT" };
+    static const char names[][5] = { "APIC", "FACP", "HPET",
+                                     "SSDT", "DSDT", "SPCR" };
     u8 name = take_byte(in);
+    u32 kind = name & 0x40 ? 5 : name % 5;
     u32 length = take_number(in, 2) % 1024;
-    memcpy(bios + at, names[name % ARRAY_SIZE(names)], 4);
+    memcpy(bios + at, names[kind], 4);
     put32(at + 4, (u32)sizeof(struct acpi_header) + length);
     for (u32 i = 0; i < length; i++)
         bios[at + sizeof(struct acpi_header) + i] = take_byte(in);
-    if (name % ARRAY_SIZE(names) == 1 && length >= 8) // its DSDT: the next one
+    if (kind == 1 && length >= 8) // its DSDT: the next one
         put32(at + 40, BIOS + at + 2048);
     make_right(at, 9, name & 0x80 ? 1 : sizeof(struct acpi_header) + length);
     return at + 2048;
@@ -140,6 +143,7 @@ static void forget(void)
     boot_info.rsdp_copied = false;
     acpi_info = (struct acpi_info){ 0 };
     memset(uid_known, 0, sizeof(uid_known));
+    spcr_problem = "there is none";
     memset(&fadt, 0, sizeof(fadt));
     memset(&power_registers, 0, sizeof(power_registers));
     memset(bios, 0, sizeof(bios));
@@ -182,6 +186,15 @@ static void check_register(const struct acpi_register *r)
     acpi_register_write(r, acpi_register_read(r));
 }
 
+static void check_spcr(void)
+{
+    const struct spcr_port *p = &spcr_port;
+    if (spcr_problem)
+        return;
+    REQUIRE(p->port && p->port <= 0xfff8 && p->irq < 16);
+    REQUIRE(!p->rate == !p->divisor);
+}
+
 static void check_registers(void)
 {
     const struct power_registers *r = &power_registers;
@@ -208,6 +221,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     acpi_init();
     check();
     check_registers();
+    check_spcr();
     while (mapping_count)
         free(mappings[--mapping_count]);
     return 0;

@@ -153,7 +153,8 @@ static ALWAYS_INLINE u64 rdtsc(void)
 // CPUID's feature flags (arch/i386/cpu/features.c), of the boot CPU.
 struct cpu_features {
     bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,
-        invariant_tsc, hypervisor, mce, mca, pat;
+        invariant_tsc, hypervisor, mce, mca, pat,
+        thermal;     // a digital sensor, which interrupts
     bool pae_unused; // the CPU has PAE, but not what PAE needs (boot.S)
     u32 family, model, stepping;
     char vendor[13], brand[49];

@@ -18,6 +18,7 @@ struct trapframe;
 #define VECTOR_CALL 0xe2
 #define VECTOR_FORWARDED 0xe3 // timer interrupt that another CPU received
 #define VECTOR_DEFERRED 0xe4  // deferred work of an NMI
+#define VECTOR_THERMAL 0xe5   // this CPU throttles itself
 #define VECTOR_SPURIOUS 0xff
 
 typedef void (*irq_handler_t)(void *arg);

@@ -1,0 +1,186 @@
+"""Sticks (USB mass storage with FAT): results are taken home, and a stick is pulled out
+while it is written."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from checkers import NOTHING_LOST, options
+from machine import ROOT, vm
+from monitor import Monitored
+from tiers import realtime
+
+# QEMU reads and writes the image in the host's time; the kernel's limits are seconds.
+pytestmark = realtime()
+STROBE = f"{ROOT}/build/strobe"
+# Waits for the stick; used as `stick && ...`.
+STICK = """stick() { for i in $(seq 600); do grep -q ' /usb ' /proc/mounts && return
+    sleep 0.1; done; echo no stick; return 1; }
+"""
+
+
+def make(path, *kind):
+    subprocess.run(["/usr/sbin/mkfs.vfat", "-C", *kind, path, "66000"], check=True,
+                   capture_output=True)
+    return str(path)
+
+
+def mtools(command, image, *arguments):
+    return subprocess.run([command, "-i", image, *arguments], check=True,
+                          capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
+
+
+def check(image, *options):
+    return subprocess.run(["/usr/sbin/fsck.vfat", *options, image], text=True,
+                          capture_output=True)
+
+
+def clean(image):
+    found = check(image, "-n")
+    assert found.returncode == 0, found.stdout
+
+
+WRITER = STICK + """stick && cat "/usb/From the host, größer.txt" &&
+sprofile -o /usb/p.data -- sh -c 'ls -R /proc >/dev/null; ls -R /proc >/dev/null' \
+    >/dev/null && mkdir /usb/Folder && cp /bin/busybox "/usb/Folder/a program" &&
+cmp /bin/busybox "/usb/Folder/a program" && mv /usb/p.data /usb/Folder/ &&
+for i in 1 2 3 4; do (seq 3000 >"/usb/numbers of $i"; seq 3001 6000 >>"/usb/numbers of $i") &
+done; wait
+ls /usb; rm "/usb/numbers of 3"; sync && echo synced
+/bin/busybox ls /usb/nothing; echo x >'/usb/a:b'
+umount /usb && mount -t vfat none /usb && ls /usb/Folder
+sysinfo system.usb | grep storage; stats --audit >/dev/null && echo balanced"""
+
+
+@pytest.mark.parametrize("smp", (1, 4))
+def test_results_go_home(tmp_path, smp):
+    image = make(tmp_path / "stick", "-F", "32", "-s", "1")
+    (tmp_path / "text").write_text("from the host\n")
+    mtools("mcopy", image, tmp_path / "text", "::From the host, größer.txt")
+    run = vm(WRITER, "--usb-stick", image, *options("addresses"), smp=smp)
+    assert run.status == 0 and run.output == """from the host
+Folder
+From the host, größer.txt
+numbers of 1
+numbers of 2
+numbers of 3
+numbers of 4
+synced
+a program
+p.data
+kind          storage        keyboard, hub, storage, or not used
+balanced
+""", run
+    assert NOTHING_LOST in run.console, run
+    clean(image)
+    mtools("mcopy", image, "::Folder/p.data", tmp_path / "p.data")
+    report = subprocess.run([STROBE, "report", tmp_path / "p.data"], text=True,
+                            capture_output=True, check=True).stdout
+    assert "p.data of sprofile -o /usb/p.data -- sh -c ls -R /proc" in report
+    numbers = mtools("mtype", image, "::numbers of 2").stdout
+    assert numbers.decode() == "".join(f"{n}\n" for n in range(1, 6001))
+
+
+# Written from three sides until the stick is pulled out; then another one comes.
+PULLED = STICK + """stick
+(cd /usb; : >open; exec 3>>open; while echo more; do :; done >&3; echo later >later
+) 2>/tmp/shell &
+profile -o /usb/perf.data -- sh -c 'until [ -e /tmp/gone ]; do ls /proc >/dev/null; done
+' >/tmp/profile 2>&1 &
+profile=$!
+until [ "$(stat -c %s /usb/perf.data 2>/dev/null || echo 0)" -gt 2000 ]; do sleep 0.1; done
+echo ready >/dev/kmsg
+while dd if=/dev/zero of=/usb/zeros bs=32k count=100 2>/tmp/dd; do :; done
+while [ -e /usb ]; do sleep 0.1; done
+touch /tmp/gone; wait $profile; echo "profile: $?"; wait
+cat /tmp/shell; grep zeros /tmp/dd; grep /usb /tmp/profile; echo "machine goes on" >/dev/kmsg
+stick && cp /bin/busybox /usb && cmp /bin/busybox /usb/busybox && echo second
+stats --audit >/dev/null && echo balanced"""
+
+
+@pytest.mark.parametrize("smp", (1, 4))
+def test_pulled_out(tmp_path, smp):
+    """While it is written from three sides: each of them gets an error."""
+    first = make(tmp_path / "first")
+    second = make(tmp_path / "second")
+    with Monitored(PULLED, "--usb-stick", first, *options("addresses"), "--qemu-args",
+                   f"-drive if=none,id=second,format=raw,file={second}", smp=smp) as m:
+        m.wait_for("ready$")
+        m.ask("device_del stick")
+        m.wait_for("usb: 1-[0-9]+: unplugged$")
+        m.wait_for("usb: /usb is unmounted: the stick has gone$")
+        m.wait_for("machine goes on$")
+        m.ask("device_add usb-storage,id=other,bus=usb.0,port=3,drive=second")
+        m.wait_for("usb: the stick is at /usb$(.|\n)*usb: the stick is at /usb$")
+        run = m.result()
+    assert run.status == 0 and re.fullmatch(r"""profile: 1
+sh: write error: I/O error
+sh: can't create later: I/O error
+dd: .*'/usb/zeros': .*
+profile: -o /usb/perf.data: some of it could not be written: .*
+second
+balanced
+""", run.output), run
+    assert NOTHING_LOST in run.console, run
+    clean(second)
+    check(first, "-a")
+    clean(first)
+    data = tmp_path / "perf.data"
+    mtools("mcopy", first, "::perf.data", data)
+    done = subprocess.run([STROBE, "repair", data], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    report = subprocess.run([STROBE, "report", data], capture_output=True, text=True)
+    assert report.returncode == 0 and "of profile -o /usb/perf.data" in report.stdout
+
+
+def test_wrong_statuses(tmp_path):
+    """Each 25th command fails, and the stick is reset; the file system survives. One that
+    never answers rightly is given up."""
+    image = make(tmp_path / "stick")
+    run = vm(STICK + """stick; seq 4000 >/tmp/f; n=0; for i in $(seq 30); do
+        cp /tmp/f /usb/$i 2>/dev/null && cmp -s /tmp/f /usb/$i && n=$((n + 1)); done
+        [ $n -lt 30 ] && echo failed; echo x >/usb/x || echo y >/usb/x; cat /usb/x
+        stats --audit >/dev/null && echo balanced""", "--usb-stick", image,
+             "--kargs", "fault=usb-status,25", *options("addresses"), smp=1)
+    assert run.status == 0 and re.fullmatch("failed\n[xy]\nbalanced\n", run.output), run
+    assert NOTHING_LOST in run.console and "given up" not in run.console, run
+    check(image, "-a")
+    clean(image)
+    run = vm("sleep 2; sysinfo system.usb; stats --audit >/dev/null && echo balanced",
+             "--usb-stick", image, "--kargs", "fault=usb-status,1",
+             *options("addresses"), smp=1)
+    assert run.status == 0 and run.output.endswith("balanced\n"), run
+    assert "usb: 1-4: a stick that cannot be used: it is not a disk\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
+
+
+def test_sticks_of_no_use(tmp_path):
+    """Large sectors, no file system, a file system that says that it is larger than the
+    stick, and one that cannot be written: each one is named, and the last one is read."""
+    empty = tmp_path / "empty"
+    empty.write_bytes(bytes(1 << 20))
+    liar, locked = make(tmp_path / "liar"), make(tmp_path / "locked")
+    os.truncate(liar, 1 << 20)
+    mtools("mcopy", locked, __file__, "::A test.py")
+    files = (f"{empty},file.locking=off",) * 2 + (liar, f"{locked},readonly=on")
+    arguments = "-device qemu-xhci,id=usb,p2=8,p3=0 -device usb-bot,id=bot,bus=usb.0,port=1 " \
+        "-device scsi-hd,bus=bot.0,drive=d1,logical_block_size=4096," \
+        "physical_block_size=4096"  # ports of USB 2: high speed
+    for n, file in enumerate(files, 1):
+        arguments += f" -drive if=none,id=d{n},format=raw,file={file}"
+        if n > 1:
+            arguments += f" -device usb-storage,bus=usb.0,port={n},drive=d{n}"
+    run = vm(STICK + """stick; wc -l </usb/"A test.py"; echo x >/usb/new; rm /usb/*
+        mkdir /usb/d; echo more >>"/usb/A test.py"; ls /usb
+        stats --audit >/dev/null && echo balanced""",
+             "--qemu-args", arguments, *options("addresses"), smp=1)
+    lines = len(open(__file__, encoding="utf-8").readlines())
+    assert run.status == 0 and run.output == f"{lines}\nA test.py\nbalanced\n", run
+    assert run.errors.count("Read-only file system") == 4, run
+    for said in ("1-1: a stick that cannot be used: its sectors do not have 512 bytes",
+                 "1-2: not mounted: it has neither partitions nor a file system",
+                 "1-3: not mounted: its file system is larger than the disk",
+                 "1-4: FAT16, clusters of 2048 bytes"):
+        assert f"usb: {said}\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
