@@ -83,16 +83,25 @@ def json_of(out, name):
 
 @functools.lru_cache(maxsize=None)
 def aliases(image):
-    """{name: one name} for functions with several names."""
+    """{name: one name} for functions that cannot be told apart by their names: those of
+    one address, and static functions of one name, such as musl's dummy()."""
     path = KERNEL if image == "[kernel]" else f"{ROOT}/build/root/bin/{image}"
     if not os.path.exists(path):
         return {}
-    first, names = {}, {}
+    one = {}  # {name or address: another of the same function}
+
+    def first(key):
+        while one.setdefault(key, key) != key:
+            key = one[key]
+        return key
+
     text = subprocess.run(["nm", path], capture_output=True, text=True)
     for line in sorted(text.stdout.splitlines()):
         address, _, name = line.rpartition(" ")
-        names[name] = first.setdefault(address.split(" ")[0], name)
-    return names
+        address = address.split(" ")[0]
+        one.setdefault(address, first(name))
+        one[first(name)] = first(address)
+    return {name: first(name) for name in list(one)}
 
 
 def place(image, symbol):
