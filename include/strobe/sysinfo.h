@@ -270,6 +270,7 @@ enum sysinfo_state {
     F(r, U64, used, BYTES, "in the rings, not read yet")        \
     F(r, U64, room, BYTES, "the rings of all CPUs together")    \
     F(r, U64, cycles, CYCLES, "spent on its samples")           \
+    F(r, U64, interrupts, COUNT, "that these are of")           \
     F(r, U64, elapsed, NS, "since it began, without pauses")
 
 // system.profile.traces: of events

@@ -18,8 +18,7 @@
 #include "kernel/time/ledger.h"
 #include "kernel/trace/point.h"
 
-// The throttle limits sampling to a quarter of a CPU, measured over windows of
-// this fraction of a second.
+// Windows of the throttle, which limits sampling to a quarter of a CPU.
 #define WINDOWS_PER_SECOND 100
 
 // Words of a record beside the stack contents: the kernel and user chains (a
@@ -358,20 +357,20 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
 // Delivers one sample to one session: counted as outside the targets,
 // throttled, or stored.
 static ALWAYS_INLINE void deliver(struct session *s, struct session_cpu *c,
-                                  const struct view *v,
-                                  const struct throttle *t)
+                                  const struct view *v, struct throttle *t)
 {
     if (unlikely(!wanted(s, v)))
         count_ticks(c, &c->others, v->hit->ticks);
-    else if (unlikely(t->spent > t->limit))
+    else if (unlikely(throttle_refuses(t)))
         count_ticks(c, &c->throttled, v->hit->ticks);
-    else
+    else {
+        throttle_charge(t);
         store(s, c, v);
+    }
 }
 
 static ALWAYS_INLINE void deliver_all(const struct sample_source *source,
-                                      const struct view *v,
-                                      const struct throttle *t)
+                                      const struct view *v, struct throttle *t)
 {
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
@@ -384,15 +383,14 @@ static ALWAYS_INLINE void deliver_all(const struct sample_source *source,
 }
 
 static NOINLINE void take_kernel(const struct sample_source *source,
-                                 struct view v, const struct throttle *t)
+                                 struct view v, struct throttle *t)
 {
     describe_kernel(&v);
     deliver_all(source, &v, t);
 }
 
 static ALWAYS_INLINE void take(const struct sample_source *source,
-                               const struct sample_hit *hit,
-                               const struct throttle *t)
+                               const struct sample_hit *hit, struct throttle *t)
 {
     struct view v = {
         .hit = hit,

@@ -57,6 +57,7 @@ static void fill(const struct session *s, struct sysinfo_session *out)
         .throttled = counts.throttled,
         .others = counts.others,
         .cycles = counts.cycles,
+        .interrupts = counts.interrupts,
         .elapsed = stream_elapsed_ns(&s->stream),
     };
     strlcpy(out->state, state_of(s), sizeof(out->state));

@@ -8,11 +8,6 @@
 static struct throttle t;
 static u32 now, sum;
 
-static bool too_much(void)
-{
-    return t.spent > t.limit;
-}
-
 // Takes n interrupts, `period` cycles apart, that cost `cost` each. Returns how
 // many are refused.
 static u32 interrupts(u32 n, u32 period, u32 cost)
@@ -21,8 +16,11 @@ static u32 interrupts(u32 n, u32 period, u32 cost)
 
     for (u32 i = 0; i < n; i++) {
         throttle_add(&t, now, sum);
-        refused += too_much();
-        sum += too_much() ? 0 : cost;
+        refused += throttle_refuses(&t);
+        if (!throttle_refuses(&t)) {
+            throttle_charge(&t);
+            sum += cost;
+        }
         now += period;
     }
     return refused;
@@ -76,8 +74,8 @@ static void stolen_in_turns(void **state UNUSED)
     }
 }
 
-// Expensive samples are limited to a quarter of the CPU from the second window
-// on, at any number per window.
+// Expensive samples take a quarter of the CPU, and at first a window more, at
+// any number per window.
 static void dear_samples(void **state UNUSED)
 {
     for (u32 n = 10; n <= 200; n *= 2) {
@@ -90,9 +88,33 @@ static void dear_samples(void **state UNUSED)
             if (part == 2)
                 assert_int_equal(refused, 0);
             else
-                assert_true(share > 0.15 &&
-                            share <= 0.25 + 2.5 * part / 10 / n + 0.1);
+                assert_true(share > 0.25 - 0.01 * part / n &&
+                            share < 0.26 + 0.01 * part / n);
         }
+    }
+}
+
+// The program to be sampled runs now and then, for any number of windows: what
+// sampling does not take meanwhile is not saved up for later.
+static void dear_samples_in_bursts(void **state UNUSED)
+{
+    const u32 n = 100, period = WINDOW / n, cost = period / 2;
+    for (u32 round = 0; round < 100; round++) {
+        u64 taken = 0, begun = 0;
+        begin(0);
+        for (u32 i = 0; i < 1000; i++) {
+            u32 runs = 1 + random_below(3 * n), waits = random_below(2 * n);
+            taken += runs - interrupts(runs, period, cost);
+            interrupts(waits, period, 0);
+            begun += runs + waits;
+        }
+        // The quarter, a window, and each burst's last sample.
+        assert_true(taken * cost <=
+                    (begun * period) / 4 + WINDOW + 1000ull * cost);
+        begin(0);
+        interrupts(100 * n, period, 0);
+        // Three or four of the eight windows go by until the account is full.
+        assert_in_range(interrupts(8 * n, period, cost), 190, 260);
     }
 }
 
@@ -107,8 +129,11 @@ static void beside_the_sum(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cheap_samples),   cmocka_unit_test(stolen_time),
-        cmocka_unit_test(stolen_in_turns), cmocka_unit_test(dear_samples),
+        cmocka_unit_test(cheap_samples),
+        cmocka_unit_test(stolen_time),
+        cmocka_unit_test(stolen_in_turns),
+        cmocka_unit_test(dear_samples),
+        cmocka_unit_test(dear_samples_in_bursts),
         cmocka_unit_test(beside_the_sum),
     };
 

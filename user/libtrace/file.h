@@ -55,6 +55,15 @@ const char *trace_file_events(struct trace_file *f,
                               void *arg);
 void trace_file_close(struct trace_file *f);
 
+// Both points' events, such as TRACE_sched_switch, are in the trace.
+static inline bool trace_file_has(const struct trace_file *f, uint32_t one,
+                                  uint32_t other)
+{
+    uint32_t wanted = 1u << one | 1u << other;
+
+    return (f->head.points & wanted) == wanted;
+}
+
 // "NAME:THREAD", "[idle]", or "?:THREAD": as of the event that is delivered.
 void trace_file_thread(const struct trace_file *f, uint32_t thread,
                        char out[32]);

@@ -100,7 +100,9 @@ void trace_header(FILE *out, const struct trace_file *f, uint64_t cycles,
     put_cost(out, f, cycles);
     fprintf(out, "# clock: TSC, %" PRIu64 ".%03" PRIu64 " MHz",
             f->tsc_hz / 1000000, f->tsc_hz / 1000 % 1000);
-    if (lives && f->head.cpus > 1)
+    // Without both points it is not known that a thread has changed its CPU.
+    if (lives && f->head.cpus > 1 &&
+        trace_file_has(f, TRACE_sched_switch, TRACE_sched_wake))
         fprintf(out, "; effects before their causes on other CPUs: %" PRIu64,
                 lives->contradictions);
     fputc('\n', out);

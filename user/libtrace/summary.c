@@ -12,7 +12,6 @@
 #include <string.h>
 
 #define VECTORS 256u
-#define BIT(point) (1u << TRACE_##point)
 
 struct durations {
     uint64_t count, cycles, most;
@@ -361,7 +360,7 @@ static void put_functions(FILE *out, struct summary *s)
 
 static void put_all(FILE *out, struct summary *s)
 {
-    uint32_t points = s->file->head.points;
+    const struct trace_file *f = s->file;
 
     trace_header(out, s->file, s->last - s->first,
                  s->file->head.task ? NULL : &s->lives);
@@ -372,11 +371,11 @@ static void put_all(FILE *out, struct summary *s)
         fputs("\nNo table of threads: who wakes the task's threads is not in "
               "its trace\n",
               out);
-    else if ((points & BIT(sched_switch)) && (points & BIT(sched_wake)))
+    else if (trace_file_has(f, TRACE_sched_switch, TRACE_sched_wake))
         put_threads(out, s);
-    if ((points & BIT(syscall_enter)) && (points & BIT(syscall_exit)))
+    if (trace_file_has(f, TRACE_syscall_enter, TRACE_syscall_exit))
         put_calls(out, s);
-    if ((points & BIT(irq_enter)) && (points & BIT(irq_exit)))
+    if (trace_file_has(f, TRACE_irq_enter, TRACE_irq_exit))
         put_vectors(out, s);
     if (s->function_count)
         put_functions(out, s);
