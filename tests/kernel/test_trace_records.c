@@ -90,6 +90,8 @@ static struct {
     bool wake, inside;          // a record is being written
     u32 numbers[2], written[2]; // by: ordinary code, NMIs
     u32 nested;                 // NMIs in the middle of a record
+    u32 since_new;              // those since the last one at a new address
+    u32 places, place[512];     // the addresses that they interrupted
     u32 read[2];
 } nmi_test;
 
@@ -104,11 +106,26 @@ static void put_numbered(u32 writer)
     nmi_test.written[writer] += done;
 }
 
-static void on_nmi(void *arg UNUSED, const struct trapframe *tf UNUSED)
+static void note_place(u32 pc)
+{
+    nmi_test.nested++;
+    nmi_test.since_new++;
+    for (u32 i = 0; i < nmi_test.places; i++) {
+        if (nmi_test.place[i] == pc)
+            return;
+    }
+    if (nmi_test.places == ARRAY_SIZE(nmi_test.place))
+        return;
+    nmi_test.place[nmi_test.places++] = pc;
+    nmi_test.since_new = 0;
+}
+
+static void on_nmi(void *arg UNUSED, const struct trapframe *tf)
 {
     if (this_cpu()->id != nmi_test.cpu)
         return;
-    nmi_test.nested += READ_ONCE(nmi_test.inside);
+    if (READ_ONCE(nmi_test.inside))
+        note_place(trap_pc(tf));
     for (u32 i = 0; i < 3; i++)
         put_numbered(1);
 }
@@ -154,7 +171,8 @@ KERNEL_TEST(trace_records_are_whole)
     preempt_disable();
     nmi_test.cpu = this_cpu()->id;
     expect(!timer_start(t, TIMER_PERIODIC | TIMER_NMI, period, on_nmi, NULL));
-    while (nmi_test.nested < 200)
+    // At all instructions of a record, as far as 1,000 NMIs in a row can tell.
+    while (READ_ONCE(nmi_test.since_new) < test_rounds(1000))
         write_and_read(&s);
     timer_stop(t);
     preempt_enable();
@@ -164,8 +182,10 @@ KERNEL_TEST(trace_records_are_whole)
         write_and_read(&s);
     u32 written = nmi_test.written[0] + nmi_test.written[1];
     u32 all = nmi_test.numbers[0] + nmi_test.numbers[1];
-    log_printf("trace: %u records, %u lost, %u NMIs in the middle of one\n",
-               written, all - written, nmi_test.nested);
+    log_printf("trace: %u records, %u lost, %u NMIs in the middle of one, at "
+               "%u instructions\n",
+               written, all - written, nmi_test.nested, nmi_test.places);
+    expect(nmi_test.places > 50);
     expect(!s.bad);
     expect(s.events == written && nmi_test.ring.recorded == written);
     expect(trace_ring_lost(&nmi_test.ring) == all - written);
