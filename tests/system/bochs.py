@@ -30,6 +30,10 @@ panic: action=fatal
 """
 WITHOUT_HPET = "pci: enabled=1, chipset=i440fx, advopts=nohpet"
 OVER = "The machine can be switched off now."
+# Bochs 2.7 turns the date that is written to its RTC into seconds by mktime, with a
+# tm_isdst that it has not set. If what was on its stack is positive, the date is an
+# hour less from the next second on; not in a zone whose daylight saving time is UTC.
+ENVIRONMENT = {**os.environ, "TZ": "UTC0DST0,M3.1.0,M10.1.0"}
 
 
 def tools_vm():
@@ -86,7 +90,7 @@ def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
         child = subprocess.Popen(
             ["bochs", "-q", "-f", f"{folder}/bochsrc",
              "-rc", f"{folder}/debugger"], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=ENVIRONMENT)
         try:
             while child.poll() is None and OVER not in console(folder) and \
                     time.monotonic() - start < timeout:

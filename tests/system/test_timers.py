@@ -1,11 +1,14 @@
 """Timers and clocks on machines that lack a device: the in-kernel tests of all existing
 timers, and system.clock's report of them."""
+import calendar
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 
-from bochs import bochs, folds_hpet_lines
+from bochs import ENVIRONMENT, bochs, folds_hpet_lines
 from machine import ROOT, vm
 from tiers import realtime
 
@@ -87,6 +90,17 @@ def test_timers_in_bochs(kargs):
     run = bochs(None, kargs=f"{kargs} test={names}", ips=20000000,
                 hpet=not broken or "hpet" in kargs)
     assert re.search(r"^# \d+ passed, 0 failed", run.output, re.MULTILINE), run
+
+
+def test_bochs_takes_the_date_that_is_written():
+    """Its mktime ignores tm_isdst, in the environment in which Bochs runs."""
+    dates = [(year, month, 27, 4, 6, 9) for year in (1970, 2000, 2026, 2040, 2069)
+             for month in range(1, 13)]
+    script = f"import time; print(*(int(time.mktime((*date, 0, 0, dst))) " \
+             f"for dst in (-1, 0, 1) for date in {dates}))"
+    run = subprocess.run([sys.executable, "-c", script], env=ENVIRONMENT,
+                         capture_output=True, text=True, check=True)
+    assert run.stdout.split() == [str(calendar.timegm(d)) for d in dates] * 3
 
 
 def test_tsc_deadline_in_bochs():
