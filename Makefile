@@ -593,9 +593,10 @@ $(FUZZERS): $(B)/fuzz/%: $(B)/fuzz/tests/fuzz/host/%.c.o $(LIB_SOURCES:%=$(B)/fu
 host-tests: $(HOST_TESTS) $(REPLAYS)
 	$(clear_line)
 
-# SECONDS for each harness, or T=NAME for one: docs/reliability.md.
+# SECONDS for each harness, or T=NAME for one: docs/reliability.md. (Another goal's T
+# may have colons.)
 SECONDS := 600
-fuzz-host: $(if $(T),$(B)/fuzz/$(T),$(FUZZERS))
+fuzz-host: $(if $(filter fuzz-host,$(MAKECMDGOALS)),$(or $(T:%=$(B)/fuzz/%),$(FUZZERS)))
 	$(clear_line)
 	@tools/fuzz-host/run --seconds $(SECONDS) $(or $(T),$(HARNESSES))
 

@@ -7,7 +7,7 @@
 
 #include <arch/boot.h>
 
-static int make_memory(struct chain *out, u32 number UNUSED)
+static void memory_report(struct chain *out)
 {
     for (u32 i = 0; i < boot_info.region_count; i++) {
         const struct boot_region *r = &boot_info.regions[i];
@@ -15,47 +15,21 @@ static int make_memory(struct chain *out, u32 number UNUSED)
                      r->base + r->size - 1, r->size >> 10,
                      r->usable ? "usable" : "reserved");
     }
-    return 0;
 }
 
-static int make_acpi(struct chain *out, u32 number UNUSED)
-{
-    acpi_report(out);
-    return 0;
-}
-
-static int make_interrupts(struct chain *out, u32 number UNUSED)
-{
-    interrupts_report(out);
-    return 0;
-}
-
-static int make_msrs(struct chain *out, u32 number UNUSED)
-{
-    msrs_report(out);
-    return 0;
-}
-
-static int make_mtrrs(struct chain *out, u32 number UNUSED)
-{
-    mtrrs_report(out);
-    return 0;
-}
-
-static int make_pci(struct chain *out, u32 number UNUSED)
-{
-    pci_report(out);
-    return 0;
-}
-
-#define HARDWARE_NODE(id)                                           \
+#define HARDWARE_NODE(id, report)                                   \
+    static int make_##id(struct chain *out, u32 number UNUSED)      \
+    {                                                               \
+        report(out);                                                \
+        return 0;                                                   \
+    }                                                               \
     SYSINFO_NODE(hardware_##id, .path = "hardware." #id,            \
                  .type = SYSINFO_TYPE(SYSINFO_TEXT, SYSINFO_COUNT), \
                  .make = make_##id, .restricted = true)
 
-HARDWARE_NODE(acpi);
-HARDWARE_NODE(interrupts);
-HARDWARE_NODE(memory);
-HARDWARE_NODE(msrs);
-HARDWARE_NODE(mtrrs);
-HARDWARE_NODE(pci);
+HARDWARE_NODE(acpi, acpi_report);
+HARDWARE_NODE(interrupts, interrupts_report);
+HARDWARE_NODE(memory, memory_report);
+HARDWARE_NODE(msrs, msrs_report);
+HARDWARE_NODE(mtrrs, mtrrs_report);
+HARDWARE_NODE(pci, pci_report);

@@ -165,23 +165,6 @@ static void take_packets(struct stream *s, const uint8_t *p, size_t size,
     }
 }
 
-// Reads a file of the directory and removes it. NULL: there is none.
-static uint8_t *take_file(const char *name, size_t *size)
-{
-    char file[64];
-    FILE *in;
-
-    snprintf(file, sizeof(file), "%s/%s", directory, name);
-    in = fopen(file, "rb");
-    if (!in)
-        return NULL;
-    uint8_t *bytes = calloc(1, ROOM);
-    *size = fread(bytes, 1, ROOM - 1, in);
-    fclose(in);
-    assert_int_equal(unlink(file), 0);
-    return bytes;
-}
-
 // Of all CPUs. False: the file cannot be opened.
 static bool write_streams(struct stream *all, char **metadata)
 {
@@ -200,12 +183,12 @@ static bool write_streams(struct stream *all, char **metadata)
     trace_file_close(&f);
     for (uint32_t i = 0; i < TRACE_CPUS_MAX; i++) {
         snprintf(name, sizeof(name), "cpu_%u", (unsigned)i);
-        uint8_t *bytes = take_file(name, &size);
+        uint8_t *bytes = take_export(directory, name, &size);
         if (bytes)
             take_packets(&all[i], bytes, size, i);
         free(bytes);
     }
-    *metadata = (char *)take_file("metadata", &size);
+    *metadata = (char *)take_export(directory, "metadata", &size);
     assert_non_null(*metadata);
     return true;
 }

@@ -279,21 +279,6 @@ static void chrome_has_points_and_counters(void **state UNUSED)
     free(text);
 }
 
-static uint8_t *file_of(const char *name, size_t *size)
-{
-    char file[64];
-
-    snprintf(file, sizeof(file), "%s/%s", directory, name);
-    FILE *in = fopen(file, "rb");
-    if (!in)
-        return NULL;
-    uint8_t *bytes = calloc(1, ROOM);
-    *size = fread(bytes, 1, ROOM - 1, in);
-    fclose(in);
-    assert_int_equal(unlink(file), 0);
-    return bytes;
-}
-
 // Writes and removes them. NULL: the file cannot be opened.
 static char *ctf_metadata(uint8_t *streams[SENSORS], size_t sizes[SENSORS])
 {
@@ -310,7 +295,7 @@ static char *ctf_metadata(uint8_t *streams[SENSORS], size_t sizes[SENSORS])
     assert_int_equal(error, 0);
     for (u32 i = 0; i < 32; i++) {
         snprintf(name, sizeof(name), "sensor_%u", (unsigned)i);
-        uint8_t *bytes = file_of(name, &size);
+        uint8_t *bytes = take_export(directory, name, &size);
         if (i < SENSORS) {
             streams[i] = bytes;
             sizes[i] = size;
@@ -318,10 +303,10 @@ static char *ctf_metadata(uint8_t *streams[SENSORS], size_t sizes[SENSORS])
             free(bytes);
         }
         snprintf(name, sizeof(name), "cpu_%u", (unsigned)i);
-        free(file_of(name, &size));
+        free(take_export(directory, name, &size));
     }
     trace_file_close(&f);
-    return (char *)file_of("metadata", &size);
+    return (char *)take_export(directory, "metadata", &size);
 }
 
 static void free_streams(uint8_t *streams[SENSORS])

@@ -312,3 +312,21 @@ static inline uint32_t count_of(const char *text, const char *part)
         n++;
     return n;
 }
+
+// Reads a file that was exported to the directory, and removes it. NULL: there
+// is none.
+static inline uint8_t *take_export(const char *directory, const char *name,
+                                   size_t *size)
+{
+    char file[64];
+
+    snprintf(file, sizeof(file), "%s/%s", directory, name);
+    FILE *in = fopen(file, "rb");
+    if (!in)
+        return NULL;
+    uint8_t *bytes = calloc(1, ROOM);
+    *size = fread(bytes, 1, ROOM - 1, in);
+    fclose(in);
+    assert_int_equal(unlink(file), 0);
+    return bytes;
+}

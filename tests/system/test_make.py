@@ -251,6 +251,10 @@ def test_clean_and_all_are_one_after_the_other(tree):
     assert ".NOTPARALLEL" in tree.read("Makefile").decode()
 
 
+def test_a_pattern_of_tests_may_be_a_name_that_a_failure_shows(tree):
+    assert tree.make("help", "T=test_a.py::test_b[1-c d]").returncode == 0
+
+
 def test_run_has_the_terminal():
     """Keys typed while make still runs are passed to the machine."""
     child = pexpect.spawn("make", ["-C", ROOT, "run"], env=environment(),
