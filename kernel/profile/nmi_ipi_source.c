@@ -2,16 +2,14 @@
 // that CPU and sends NMIs to the other CPUs, whose code is sampled even with
 // interrupts off. It needs no device but the local APICs.
 //
-// `sent` counts the ticks for which NMIs were sent. Each CPU remembers the
-// count that it has seen, so it knows whether an NMI is one of this source, and
-// how many ticks it accounts for. An NMI that is handled late may find the next
-// tick counted already. The NMI of that tick then accounts for none; `early`
-// identifies it.
+// `sent` counts the ticks for which NMIs are sent. Each CPU remembers the
+// count that it has seen (sent_nmis.h).
 
 #include "arch/cpu.h"
 #include "arch/nmi.h"
 #include "arch/regs.h"
 #include "kernel/profile/sample.h"
+#include "kernel/profile/sent_nmis.h"
 #include "kernel/profile/ticker.h"
 
 static const struct sample_source nmi_ipi_source;
@@ -19,23 +17,16 @@ static const struct sample_source nmi_ipi_source;
 static u32 sent; // ticks; written by the boot CPU only
 static struct ticker ticker;
 
-static struct {
-    u32 seen;
-    bool early; // more than one tick was counted for one NMI
-} per_cpu[CPU_MAX];
+static struct sent_nmis per_cpu[CPU_MAX];
 
 static bool ipi_nmi(struct nmi_owner *owner UNUSED, const struct trapframe *tf)
 {
-    u32 cpu = this_cpu()->id;
-    u32 now = __atomic_load_n(&sent, __ATOMIC_ACQUIRE);
-    u32 ticks = now - per_cpu[cpu].seen;
-    bool early = per_cpu[cpu].early;
-    per_cpu[cpu].seen = now;
-    per_cpu[cpu].early = ticks > 1;
-    if (!ticks)
-        return early;
+    u32 ticks, now = __atomic_load_n(&sent, __ATOMIC_ACQUIRE);
+    if (!sent_nmis_take(&per_cpu[this_cpu()->id], now, &ticks))
+        return false;
     struct sample_hit hit = { tf, ticks, (u64)ticks * ticker.period, rdtsc() };
-    sample_take(&nmi_ipi_source, &hit);
+    if (ticks)
+        sample_take(&nmi_ipi_source, &hit);
     return true;
 }
 
@@ -58,10 +49,8 @@ static void start_here(void *arg)
 
 static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
 {
-    for (u32 i = 0; i < cpu_count; i++) {
-        per_cpu[i].seen = sent;
-        per_cpu[i].early = false;
-    }
+    for (u32 i = 0; i < cpu_count; i++)
+        per_cpu[i] = (struct sent_nmis){ .seen = sent };
     int err = nmi_claim(&nmi_owner);
     if (err)
         return err;
