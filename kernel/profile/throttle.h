@@ -11,23 +11,27 @@
 // cycles. The TSC also advances while a host runs something else on this CPU.
 // So one reading is believed up to a limit only, which doubles with each
 // reading above it and halves with each window without one above its half: a
-// CPU that was taken away once throttles nothing, and the seventh of seven
-// expensive samples is believed up to half a window.
+// CPU that was taken away once throttles nothing, and the sixth of six
+// expensive samples is believed up to an eighth of a window. That is the most:
+// samples that come less often than every half window are never refused,
+// whatever a host, or a debugger, does in the middle of each.
 //
 // Pure arithmetic on one CPU's state: no locks; NMI-safe.
 #pragma once
 
 #include "lib/types.h"
 
-// Sampling may take 1 / THROTTLE_PARTS of a CPU. One reading is believed at
-// first up to this part of a window / THROTTLE_BELIEVED.
+// Sampling may take 1 / THROTTLE_PARTS of a CPU. One reading is believed up to
+// a window / THROTTLE_BELIEVED at first, / THROTTLE_BELIEVED_MOST at the most.
 #define THROTTLE_PARTS 4
-#define THROTTLE_BELIEVED 64
+#define THROTTLE_BELIEVED 256
+#define THROTTLE_BELIEVED_MOST 8
 
 // The meter of a growing sum, of which the low 32 bits are read: they may wrap.
 struct cost_meter {
     u32 sum;   // at the last reading
     u32 usual; // half of the limit up to which one reading is believed
+    u32 most;  // of `usual`
     bool dear; // a reading of this window exceeded `usual`
 };
 
@@ -38,7 +42,7 @@ static NOTRACE NOINLINE UNUSED u32 cost_meter_dear(struct cost_meter *m,
     m->dear = true;
     if (cost <= limit)
         return cost;
-    m->usual = limit >> 31 ? m->usual : limit;
+    m->usual = MIN(limit, m->most);
     return limit;
 }
 
@@ -53,9 +57,9 @@ static ALWAYS_INLINE u32 cost_meter_read(struct cost_meter *m, u32 sum)
 // Called at the beginning of each window of `window` cycles.
 static inline void cost_meter_window(struct cost_meter *m, u32 window)
 {
-    u32 least = window / THROTTLE_PARTS / THROTTLE_BELIEVED / 2;
     if (!m->dear)
-        m->usual = MAX(m->usual / 2, least);
+        m->usual = MAX(m->usual / 2, window / THROTTLE_BELIEVED / 2);
+    m->most = window / THROTTLE_BELIEVED_MOST / 2;
     m->dear = false;
 }
 

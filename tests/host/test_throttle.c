@@ -62,6 +62,15 @@ static void stolen_time(void **state UNUSED)
     }
 }
 
+// The host takes the CPU in each sample, and samples are not so many.
+static void stolen_at_a_low_rate(void **state UNUSED)
+{
+    for (u32 stolen = 1000; stolen < 2000000000; stolen *= 3) {
+        begin(100);
+        assert_int_equal(interrupts(1000, WINDOW / 2 + 1, stolen), 0);
+    }
+}
+
 // All samples of less than half a window are long: two virtual CPUs take turns
 // on one CPU of the host, and each sample ends a turn.
 static void stolen_in_turns(void **state UNUSED)
@@ -131,6 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cheap_samples),
         cmocka_unit_test(stolen_time),
+        cmocka_unit_test(stolen_at_a_low_rate),
         cmocka_unit_test(stolen_in_turns),
         cmocka_unit_test(dear_samples),
         cmocka_unit_test(dear_samples_in_bursts),
