@@ -12,7 +12,7 @@
 
 #include "lib/types.h"
 
-#define NMIS_AHEAD_MAX 2 // pending, and not sent yet
+#define NMIS_AHEAD_MAX 2u // pending, and not sent yet
 
 struct sent_nmis {
     u32 seen;  // of the sender's count
