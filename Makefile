@@ -486,7 +486,7 @@ $(B)/initrd: $(USER) $(GUEST) $(FUZZ) $(BUSYBOX) $(LOGIN) $(LUA) $(SQLITE) $(DEB
 	$(call say,PACK $@,images)
 	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST) $(FUZZ)
 
-$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
+$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso tools/build/stick-partitions | $(DEPS)/iso
 	$(call say,PACK $@,images)
 	$Qtools/build/iso $@.new $(KERNEL) '' $(B)/initrd
 	@mv $@.new $@
