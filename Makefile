@@ -486,9 +486,17 @@ $(B)/initrd: $(USER) $(GUEST) $(FUZZ) $(BUSYBOX) $(LOGIN) $(LUA) $(SQLITE) $(DEB
 	$(call say,PACK $@,images)
 	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST) $(FUZZ)
 
-$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso tools/build/stick-partitions | $(DEPS)/iso
+# The memory test of the ISO's menu.
+MEMTEST := $(B)/memtest
+$(MEMTEST)/x64: tools/build/memtest | $(DEPS)/run
+	$(call say,FETCH $@,memtest86+)
+	$Qtools/build/memtest $(MEMTEST)
+	@touch $@
+
+$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch $(MEMTEST)/x64 tools/build/iso \
+		tools/build/stick-partitions | $(DEPS)/iso
 	$(call say,PACK $@,images)
-	$Qtools/build/iso $@.new $(KERNEL) '' $(B)/initrd
+	$QMEMTEST=$(MEMTEST) tools/build/iso $@.new $(KERNEL) '' $(B)/initrd
 	@mv $@.new $@
 
 $(B)/qemu-version: FORCE | $(DEPS)/run
