@@ -402,8 +402,8 @@ static void times(void **state UNUSED)
     assert_int_equal(fat_seconds((struct fat_time){ 0, 0xffff }), 0);
 }
 
-// A disk with partitions: the second one is FAT, and nothing else is touched. The
-// first one is FAT as well, but UEFI's.
+// A disk with partitions: the second one is FAT, and nothing else is touched.
+// The first one is FAT as well, but UEFI's.
 static void partitions(void **state UNUSED)
 {
     struct image inner, i = { .sectors = 30000, .writes_left = ALL };
