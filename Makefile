@@ -760,7 +760,8 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/debian $(B)/font $(B)/suites $(B)/npm $(DEPS),$(wildcard $(B)/*))
+		$(B)/sqlite $(B)/qrencode $(B)/debian $(B)/font $(MEMTEST) $(B)/suites $(B)/npm \
+		$(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)
