@@ -25,7 +25,7 @@ static bool no_selftest;
 
 static const struct tool_option options[] = {
     { 'o', "output", "FILE",
-      "Write to FILE, and the digest, also as a QR code, to the terminal",
+      "Write to FILE; the digest, also as QR code, to stdout",
       .text = &file_name },
     { 0, "no-selftest", NULL, "Leave out the section of selftest",
       .flag = &no_selftest },
