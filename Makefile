@@ -339,6 +339,7 @@ BUSYBOX := $(B)/busybox/busybox
 LOGIN := $(B)/login/login
 LUA := $(B)/lua/lua
 SQLITE := $(B)/sqlite/sqlite3
+QRENCODE := $(B)/qrencode/libqrencode.a
 DEBIAN_BUSYBOX := $(B)/debian/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)/run
@@ -360,6 +361,10 @@ $(LUA): tools/build/lua tools/cc $(MUSL)
 $(SQLITE): tools/build/sqlite tools/cc $(MUSL)
 	$(call say,BUILD $@,sqlite)
 	$Qtools/build/sqlite
+
+$(QRENCODE): tools/build/qrencode tools/cc $(MUSL)
+	$(call say,BUILD $@,qrencode)
+	$Qtools/build/qrencode
 
 $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	$(call say,FETCH $@,Debian)
@@ -421,7 +426,11 @@ $(LIBSTROBE): $(LIB_OBJECTS) $(B)/obj/config
 $(USER): $(B)/user/%: $$(patsubst $$(PERCENT),$(B)/obj/$$(PERCENT).o,$$(sort $$(wildcard user/$$*/*.c))) \
 		$(LIBSTROBE)
 	$(call say,LINK $@,programs)
-	$(COMPILE) tools/cc $(filter %.o,$^) $(LIBSTROBE) -pthread -lm
+	$(COMPILE) tools/cc $(filter %.o,$^) $(LIBSTROBE) $(filter $(QRENCODE),$^) -pthread -lm
+
+$(B)/obj/user/hwreport/qr.c.o: $(QRENCODE)
+$(B)/obj/user/hwreport/qr.c.o: private UFLAGS += -I$(B)/qrencode
+$(B)/user/hwreport: $(QRENCODE)
 
 $(filter-out $(B)/guest/pie,$(GUEST)): $(B)/guest/%: $(B)/obj/tests/guest/%.c.o $(LIBSTROBE)
 	$(call say,LINK $@,programs)
@@ -486,9 +495,17 @@ $(B)/initrd: $(USER) $(GUEST) $(FUZZ) $(BUSYBOX) $(LOGIN) $(LUA) $(SQLITE) $(DEB
 	$(call say,PACK $@,images)
 	$Qtools/build/initrd $@ $(B)/tests.cpio $(USER) $(GUEST) $(FUZZ)
 
-$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch tools/build/iso | $(DEPS)/iso
+# The memory test of the ISO's menu.
+MEMTEST := $(B)/memtest
+$(MEMTEST)/x64: tools/build/memtest | $(DEPS)/run
+	$(call say,FETCH $@,memtest86+)
+	$Qtools/build/memtest $(MEMTEST)
+	@touch $@
+
+$(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch $(MEMTEST)/x64 tools/build/iso \
+		tools/build/stick-partitions | $(DEPS)/iso
 	$(call say,PACK $@,images)
-	$Qtools/build/iso $@.new $(KERNEL) '' $(B)/initrd
+	$QMEMTEST=$(MEMTEST) tools/build/iso $@.new $(KERNEL) '' $(B)/initrd
 	@mv $@.new $@
 
 $(B)/qemu-version: FORCE | $(DEPS)/run
@@ -744,7 +761,8 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/debian $(B)/font $(B)/suites $(B)/npm $(DEPS),$(wildcard $(B)/*))
+		$(B)/sqlite $(B)/qrencode $(B)/debian $(B)/font $(MEMTEST) $(B)/suites $(B)/npm \
+		$(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)

@@ -11,3 +11,6 @@ void keyboard_attach(struct tty_driver *screen);
 // characters are dropped. One call at a time for each `k`; any context but NMI,
 // without locks.
 void keyboard_code(struct keymap *k, u8 code);
+// The layout of all keyboards, from the next key on. Any context.
+const struct layout *keyboard_layout(void);
+void keyboard_use(const struct layout *wanted);

@@ -64,6 +64,7 @@ static bool is_boot_sector(const u8 *s)
            is_power_of_two(s[BPB_CLUSTER_SECTORS]) && s[BPB_TABLES];
 }
 
+// 0xef, the EFI system partition, is none: results do not go among loaders.
 static bool is_fat_type(u8 type)
 {
     switch (type) {

@@ -403,6 +403,7 @@ static void times(void **state UNUSED)
 }
 
 // A disk with partitions: the second one is FAT, and nothing else is touched.
+// The first one is FAT as well, but UEFI's.
 static void partitions(void **state UNUSED)
 {
     struct image inner, i = { .sectors = 30000, .writes_left = ALL };
@@ -413,7 +414,7 @@ static void partitions(void **state UNUSED)
     memcpy(i.data + 2048 * FAT_SECTOR, inner.data,
            (size_t)inner.sectors * FAT_SECTOR);
     u8 *table = i.data + 446;
-    table[4] = 0x83;
+    table[4] = 0xef;
     table[16 + 4] = 6;
     fat_put_long(table + 16 + 8, 2048);
     fat_put_long(table + 16 + 12, inner.sectors);

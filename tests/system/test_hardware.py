@@ -2,11 +2,13 @@
 a wrong clock."""
 import re
 import struct
+import subprocess
+import time
 
 import pytest
 
-from machine import ROOT, batch, vm
-from monitor import debugged
+from machine import PATIENCE, ROOT, batch, vm
+from monitor import Monitored, debugged
 from selftest_rows import rows
 from tiers import side_by_side
 
@@ -41,7 +43,8 @@ def pc():
     """The clock is made wrong last."""
     return batch({
         "selftest": "selftest", "report": REPORT, "user": AS_USER,
-        "usage": "selftest x; echo $?; hwreport -o /nowhere/x; echo $?",
+        "usage": "selftest x; echo $?; hwreport -o /nowhere/x; echo $?; "
+        "hwreport --no-selftest -o /tmp/r | wc -l",
         "wrong": "echo wrong-clock >/dev/plant; selftest -w"},
         "--kernel", TEST_KERNEL, smp=1)
 
@@ -94,6 +97,24 @@ def test_the_report_of_a_pc(pc):
     assert "booted by qemu" in part["kernel log"], run
 
 
+def test_a_photograph_of_the_digest(tmp_path):
+    """Beside the report's name: a QR code, where standard output is a terminal. Then the
+    machine waits for ever, as an idle one's time passes faster than a busy host asks."""
+    script = """hwreport --no-selftest -o /tmp/r >/dev/tty0; tail -n 1 /tmp/r >/dev/console
+        mkfifo /tmp/x; cat /tmp/x"""
+    shot, found = tmp_path / "shot.ppm", ""
+    with Monitored(script, smp=1) as machine:
+        digest = re.search("^SHA-256 [0-9a-f]{64}$", machine.wait_for("^SHA-256 .*$"),
+                           re.MULTILINE)[0]
+        deadline = time.monotonic() + PATIENCE
+        while not found:
+            assert time.monotonic() < deadline
+            machine.ask(f"screendump {shot}")
+            found = subprocess.run(["zbarimg", "-q", shot], capture_output=True,
+                                   text=True).stdout
+    assert found == f"QR-Code:{digest}\n"
+
+
 def test_what_only_root_may_read(pc):
     run = pc["user"]
     for title in ("model-specific registers", "ACPI", "PCI", "kernel log"):
@@ -105,7 +126,7 @@ def test_what_only_root_may_read(pc):
 
 def test_usage(pc):
     run = pc["usage"]
-    assert run.output == "2\n1\n", run
+    assert run.output == "2\n1\n1\n", run
     assert "selftest takes no names" in run.errors, run
     assert "hwreport: /nowhere/x: No such file or directory" in run.errors, run
 

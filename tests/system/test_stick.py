@@ -1,7 +1,8 @@
-"""Sticks (USB mass storage with FAT): results are taken home, and a stick is pulled out
-while it is written."""
+"""Sticks (USB mass storage with FAT): results are taken home, on the stick that the machine
+was booted from, too, and a stick is pulled out while it is written."""
 import os
 import re
+import struct
 import subprocess
 
 import pytest
@@ -80,6 +81,46 @@ balanced
     assert "p.data of sprofile -o /usb/p.data -- sh -c ls -R /proc" in report
     numbers = mtools("mtype", image, "::numbers of 2").stdout
     assert numbers.decode() == "".join(f"{n}\n" for n in range(1, 6001))
+
+
+BOOT_WRITER = STICK + """stick && ls -A /usb && sprofile -o /usb/p.data -- ls -R /proc >/dev/null &&
+mkdir /usb/Folder && ls -A /usb/Folder && cp /bin/busybox /usb/Folder &&
+cmp /bin/busybox /usb/Folder/busybox && sync && dmesg | grep -o 'booted by GRUB'"""
+FAT16_LBA, EFI_SYSTEM = 0x0e, 0xef
+
+
+def partitions(disk):
+    """Type, first byte and bytes of each partition."""
+    with open(disk, "rb") as file:
+        table = file.read(512)
+    assert table[510:] == b"\x55\xaa"
+    for at in range(446, 510, 16):
+        kind, _, first, count = struct.unpack_from("<B3sII", table, at + 4)
+        if kind:
+            yield kind, first * 512, count * 512
+
+
+@pytest.mark.parametrize("firmware", ("bios", "uefi64", "uefi32"))
+def test_on_the_boot_stick(tmp_path, firmware):
+    """The ISO is written to a stick that is full of something else."""
+    stick = tmp_path / "stick"
+    stick.write_bytes(b"\xa5" * (32 << 20))
+    run = vm(BOOT_WRITER, "--firmware", firmware, "--disk", "--usb-stick", str(stick), smp=1)
+    assert (run.status, run.output) == (0, "booted by GRUB\n"), run
+    assert "usb: 1-4: FAT16, clusters of 16384 bytes\n" in run.console, run
+    (results, start, size), (efi, efi_start, efi_size) = partitions(stick)
+    assert (results, efi) == (FAT16_LBA, EFI_SYSTEM)
+    assert efi_start + efi_size <= start and start + size < 512_000_000
+    image = tmp_path / "image"
+    subprocess.run(["dd", f"if={stick}", f"of={image}", "bs=64k", "conv=sparse",
+                    f"skip={start >> 16}", f"count={size >> 16}"], check=True,
+                   capture_output=True)
+    clean(image)
+    assert mtools("mdir", f"{stick}@@{efi_start}", "::/efi/boot").returncode == 0
+    mtools("mcopy", f"{stick}@@{start}", "::p.data", tmp_path / "p.data")
+    report = subprocess.run([STROBE, "report", tmp_path / "p.data"], text=True,
+                            capture_output=True, check=True).stdout
+    assert "p.data of sprofile -o /usb/p.data -- ls -R /proc" in report
 
 
 # Written from three sides until the stick is pulled out; then another one comes.

@@ -10,6 +10,7 @@ import pytest
 from machine import PATIENCE, ROOT, VM, vm
 from monitor import Monitored, by_gdb, free_port
 from screenshot import CURSOR_LINES, GREY, HEIGHT, WIDTH, YELLOW, Shot
+from tiers import realtime
 
 ISO_BYTES_MAX = 8_000_000
 COMMAND = """
@@ -46,15 +47,27 @@ def test_safe():
 
 
 def test_the_menu(tmp_path):
-    """The image for people has three entries, and waits."""
+    """The image for people has four entries, and waits."""
     subprocess.run(["xorriso", "-osirrox", "on", "-indev", f"{ROOT}/build/strobe.iso",
                     "-extract", "/boot/grub/grub.cfg", tmp_path / "grub.cfg"],
                    check=True, capture_output=True)
     config = (tmp_path / "grub.cfg").read_text()
     assert re.findall(r'^menuentry "(.*)"', config, re.MULTILINE) == [
         "Strobe", "Strobe, serial console",
-        "Strobe, safe: one CPU, no ACPI"]
+        "Strobe, safe: one CPU, no ACPI", "Memory test"]
     assert "set timeout=5" in config
+
+
+@realtime()
+@pytest.mark.parametrize("firmware, bits", (("bios", 32), ("uefi64", 64)))
+def test_the_memory_test(firmware, bits):
+    """Its two programs; the bottom line names them. (QEMU's machine with a BIOS has a CPU
+    of 32 bits.)"""
+    with Monitored("true", "--firmware", firmware, "--menu", "Memory test",
+                   smp=1) as machine:
+        machine.wait_for("Status: Testing")
+        assert re.search(rf"Memtest86\+.*<ESC> Exit.*x{bits}\b", machine.console(),
+                         re.DOTALL), machine.console()
 
 
 # Text of all kinds on tty0; the cursor is behind "end". Then it waits for ever: an idle

@@ -76,6 +76,37 @@ def test_keyboards(smp):
     assert re.search("^usb: unexpected events +0 ", result.output, re.MULTILINE), result
 
 
+KEYMAPS = """keymap; keymap -l; for name in xx d '' 'de fr'; do keymap "$name"; echo $?; done
+cd /tmp; echo nothing >/dev/keymap; su user -c 'keymap; keymap us'; keymap de && keymap -l
+while read -r line </dev/tty0; do echo "got <$line>" >/dev/kmsg
+    case $line in end) break;; keymap*) $line;; esac
+done; keymap; stats --audit >/dev/null && echo balanced"""
+
+
+def test_keymap():
+    """It is changed by what is typed, for a USB and a PS/2 keyboard at once. QEMU sends
+    keys to the one that was plugged in last."""
+    with Typist(KEYMAPS, "--qemu-args", "-device qemu-xhci,id=usb -device "
+                "usb-kbd,id=key,bus=usb.0,port=1", smp=1) as m:
+        m.wait_for("usb: 1-5: .*, keyboard$")
+        m.type("z", got="y")
+        m.type(*"kezmap", "spc", *"fr", got="keymap fr")
+        m.type(*"aq1", got="qa&")
+        m.pull("key", "1-5")
+        m.type(*"aq1", got="qa&")
+        m.type(*"key", "semicolon", *"qp", "spc", *"us", got="keymap us")
+        m.type(*"aq1", got="aq1")
+        m.type(*"end", got="end")
+        result = m.result()
+    assert result.output == "us\n[us] de pl cz fr\n2\n2\n2\n2\nus\n" \
+        "us [de] pl cz fr\nus\nbalanced\n", result
+    for name in "xx", "d", "", "de fr":
+        assert f"keymap: {name}: no such layout: there are [us] de pl cz fr\n" in \
+            result.errors, result
+    assert "write error: Invalid argument\n" in result.errors, result
+    assert "keymap: /dev/keymap: Permission denied\n" in result.errors, result
+
+
 @pytest.mark.parametrize("controller,how", (
     ("nec-usb-xhci,msi=on,msix=off", "interrupts"),
     ("nec-usb-xhci,msi=off,msix=off", "no interrupts: polled every 8 ms")))

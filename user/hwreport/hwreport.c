@@ -24,7 +24,8 @@ static const char *file_name;
 static bool no_selftest;
 
 static const struct tool_option options[] = {
-    { 'o', "output", "FILE", "Write to FILE, and the digest to the screen",
+    { 'o', "output", "FILE",
+      "Write to FILE; the digest, also as QR code, to stdout",
       .text = &file_name },
     { 0, "no-selftest", NULL, "Leave out the section of selftest",
       .flag = &no_selftest },
@@ -211,14 +212,17 @@ static const struct {
 static void print_digest(void)
 {
     uint8_t bytes[32];
-    char text[65];
+    char text[80] = "SHA-256 ";
 
     sha256_end(&digest, bytes);
     for (size_t i = 0; i < sizeof(bytes); i++)
-        sprintf(text + 2 * i, "%02x", bytes[i]);
-    fprintf(output, "SHA-256 %s\n", text);
-    if (file_name)
-        printf("%s: SHA-256 %s\n", file_name, text);
+        sprintf(text + strlen(text), "%02x", bytes[i]);
+    fprintf(output, "%s\n", text);
+    if (!file_name)
+        return;
+    printf("%s: %s\n", file_name, text);
+    if (isatty(STDOUT_FILENO) && !print_qr(stdout, text))
+        complain("no QR code of it: %s", strerror(errno));
 }
 
 int main(int argc, char **argv)
