@@ -6,7 +6,7 @@
 #include "tests/kernel/thread_helpers.h"
 
 #define AUDITORS 4
-#define AUDITS 50
+#define AUDITS 50 // of each, on one CPU
 #define THREADS 16
 
 static u32 wrong;
@@ -27,7 +27,7 @@ static bool balances(const struct audit *a)
 static void audit_often(void *arg)
 {
     bool nmis = arg != NULL;
-    for (u32 i = 0; i < AUDITS; i++) {
+    for (u32 i = 0; i < test_rounds(AUDITS); i++) {
         struct audit a;
         if (nmis)
             lapic_send_nmi_others();
