@@ -14,11 +14,15 @@
 
 // --- other CPUs
 
+#define ANSWER_INSTRUCTIONS 4000u
+
 static u32 answered;         // bit mask
 static u32 calls, misplaced; // counters
 
+// Slowly: the caller must wait until it is done.
 static void answer(void *arg)
 {
+    cpu_run_instructions(test_random() % ANSWER_INSTRUCTIONS);
     __atomic_fetch_or((u32 *)arg, 1u << this_cpu()->id, __ATOMIC_RELAXED);
     __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (irqs_enabled() || !this_cpu()->irq_depth)
