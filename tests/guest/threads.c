@@ -9,6 +9,7 @@
 
 #define THREADS 32
 #define ROUNDS 2000
+#define ROUNDS_OF_TURNS 20 // each turn wakes all
 
 static pthread_t threads[THREADS];
 
@@ -67,7 +68,7 @@ static volatile int turn;
 static void *take_turns(void *argument)
 {
     int me = (intptr_t)argument;
-    for (int round = 0; round < 50; round++) {
+    for (int round = 0; round < ROUNDS_OF_TURNS; round++) {
         pthread_mutex_lock(&mutex);
         while (turn % THREADS != me)
             pthread_cond_wait(&condition, &mutex);
@@ -83,7 +84,7 @@ static void conditions(void)
     turn = 0;
     start_all(take_turns);
     join_all();
-    check(turn == THREADS * 50);
+    check(turn == THREADS * ROUNDS_OF_TURNS);
 
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);

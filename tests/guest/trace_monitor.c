@@ -17,7 +17,7 @@
 #include "user/libtrace/reader.h"
 
 #define BUFFER_BYTES (256u << 10)
-#define NUMBERS_MAX 60000u // of a CPU's events
+#define NUMBERS_MAX 20000u // of a CPU's events
 #define CPUS_MAX 8u
 #define USER 1000
 
@@ -121,8 +121,8 @@ static void begin(uint32_t ring_bytes, pid_t task)
                                .ring_bytes = ring_bytes,
                                .task = (uint32_t)task };
 
-    memset(own, 0, CPUS_MAX * sizeof(*own));
-    memset(monitored, 0, CPUS_MAX * sizeof(*own));
+    memset(own, 0, cpus * sizeof(*own));
+    memset(monitored, 0, cpus * sizeof(*own));
     memset(&session, 0, sizeof(session));
     memset(&reader, 0, sizeof(reader));
     reader.event = on_event;
@@ -327,7 +327,7 @@ static void test_all_events(void)
 
     // A monitor that comes now has them, too.
     close_rings();
-    memset(monitored, 0, CPUS_MAX * sizeof(*own));
+    memset(monitored, 0, cpus * sizeof(*own));
     open_rings(getpid());
     read_rings(false);
     check(compare() == events_of(own));
@@ -338,7 +338,7 @@ static void test_all_events(void)
         sensor_ring_cursor_begin(&monitors[i].cursor, &monitors[i].file.view);
         monitors[i].cursor.begun = true;
     }
-    memset(monitored, 0, CPUS_MAX * sizeof(*own));
+    memset(monitored, 0, cpus * sizeof(*own));
     read_rings(true);
     check(compare() == events_of(own));
     close_rings();
@@ -352,7 +352,7 @@ static void test_slow_monitor(void)
     start_worker();
     begin(8192, worker.pid);
     open_rings(getpid());
-    for (uint32_t i = 0; i < 40 * cpus; i++) {
+    for (uint32_t i = 0; i < 20 * cpus; i++) {
         let_it_work();
         read_own(0);
         if (i % (7 * cpus) == 0)
@@ -375,7 +375,7 @@ static void test_full(void)
     start_worker();
     begin(8192, worker.pid);
     open_rings(getpid());
-    for (uint32_t i = 0; i < 8 * cpus; i++)
+    for (uint32_t i = 0; i < 4 * cpus; i++)
         let_it_work();
     finish_own();
     read_rings(true);
@@ -410,7 +410,7 @@ static void test_concurrent_monitor(void)
         _exit(0);
     }
     take_byte(ready[0]);
-    for (uint32_t i = 0; i < 30 * cpus; i++) {
+    for (uint32_t i = 0; i < 15 * cpus; i++) {
         let_it_work();
         read_own(0);
     }
@@ -465,7 +465,7 @@ static void test_killed(void)
     while (!is_closed(&monitors[cpus - 1]))
         nanosleep(&ms, NULL);
     let_it_work(); // of this nothing is recorded
-    memset(monitored, 0, CPUS_MAX * sizeof(*own));
+    memset(monitored, 0, cpus * sizeof(*own));
     read_rings(true);
     check(events_of(monitored) >= 300 && events_of(monitored) < 600);
     check_error(access(monitors[0].path, F_OK), ENOENT);
@@ -516,8 +516,8 @@ int main(void)
 {
     cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     check(cpus > 0 && cpus <= CPUS_MAX);
-    own = shared_memory(CPUS_MAX * sizeof(*own));
-    monitored = shared_memory(CPUS_MAX * sizeof(*own));
+    own = shared_memory(cpus * sizeof(*own));
+    monitored = shared_memory(cpus * sizeof(*own));
     test_all_events();
     test_slow_monitor();
     test_full();

@@ -41,8 +41,9 @@ static inline void test_relax(void)
 
 u32 test_random(void);
 
-// How often a test does what all CPUs wait for, such as patching. Emulated CPUs
-// take turns on the host's: one stop of 8 CPUs takes up to 30 ms.
+// How often a test does what all CPUs wait for, such as patching, or what all
+// of them do each time. Emulated CPUs take turns on the host's: one stop of 8
+// CPUs takes up to 30 ms.
 static inline u32 test_rounds(u32 on_one_cpu)
 {
     return DIV_ROUND_UP(on_one_cpu, cpu_count);

@@ -14,11 +14,15 @@
 
 // --- other CPUs
 
+#define ANSWER_INSTRUCTIONS 4000u
+
 static u32 answered;         // bit mask
 static u32 calls, misplaced; // counters
 
+// Slowly: the caller must wait until it is done.
 static void answer(void *arg)
 {
+    cpu_run_instructions(test_random() % ANSWER_INSTRUCTIONS);
     __atomic_fetch_or((u32 *)arg, 1u << this_cpu()->id, __ATOMIC_RELAXED);
     __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (irqs_enabled() || !this_cpu()->irq_depth)
@@ -44,12 +48,12 @@ KERNEL_TEST(arch_calls_reach_every_cpu)
 }
 
 #define CALLERS 6u
-#define ROUNDS 200u
+#define ROUNDS 200u // on one CPU
 static u32 callers_left, wrong_masks;
 
 static void caller(void *arg UNUSED)
 {
-    for (u32 i = 0; i < ROUNDS; i++) {
+    for (u32 i = 0; i < test_rounds(ROUNDS); i++) {
         u32 mask = 0;
         preempt_disable();
         u32 own = 1u << this_cpu()->id;
@@ -78,7 +82,7 @@ KERNEL_TEST(arch_calls_from_all_sides)
     calls = misplaced = wrong_masks = 0;
     run_all(caller, CALLERS, &callers_left);
     expect(!wrong_masks && !misplaced);
-    expect(calls == CALLERS * ROUNDS * (cpu_count - 1));
+    expect(calls == CALLERS * test_rounds(ROUNDS) * (cpu_count - 1));
 }
 
 KERNEL_TEST(arch_nmis_are_counted)

@@ -6,10 +6,10 @@
 #include "tests/kernel/thread_helpers.h"
 
 #define AUDITORS 4
-#define AUDITS 50
+#define AUDITS 50 // of each, on one CPU
 #define THREADS 16
 
-static u32 wrong;
+static u32 wrong, begun; // atomic
 
 static bool balances(const struct audit *a)
 {
@@ -27,7 +27,10 @@ static bool balances(const struct audit *a)
 static void audit_often(void *arg)
 {
     bool nmis = arg != NULL;
-    for (u32 i = 0; i < AUDITS; i++) {
+    __atomic_add_fetch(&begun, 1, __ATOMIC_RELAXED);
+    while (READ_ONCE(begun) < AUDITORS)
+        sched_yield();
+    for (u32 i = 0; i < test_rounds(AUDITS); i++) {
         struct audit a;
         if (nmis)
             lapic_send_nmi_others();
@@ -43,7 +46,7 @@ static void audit_often(void *arg)
 static void run(bool nmis)
 {
     reset();
-    wrong = 0;
+    wrong = begun = 0;
     for (u32 i = 0; i < AUDITORS; i++)
         start(audit_often, (void *)nmis);
     wait_for(AUDITORS);

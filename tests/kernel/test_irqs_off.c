@@ -12,7 +12,7 @@
 #include "tests/kernel/sample_helpers.h"
 
 #define RATE_HZ 8000
-#define SAMPLES 4000 // the periods of ticks and turns beat
+#define SAMPLES 4000 // on one CPU: the periods of ticks and turns beat
 #define TURNS 15000  // about half a sampling period
 #define OPEN_PARTS 3
 
@@ -95,7 +95,7 @@ static bool look(const char *source, struct seen *seen)
     *seen = (struct seen){ 0 };
     if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
         return false;
-    while (seen->off + seen->on + seen->behind < SAMPLES) {
+    while (seen->off + seen->on + seen->behind < test_rounds(SAMPLES)) {
         irqs_off_and_on();
         for (u32 i = 0; i < cpu_count; i++)
             take(seen, s->rings.of_cpu[i]);

@@ -11,7 +11,7 @@
 #include "lib/string.h"
 #include "tests/kernel/load_helpers.h"
 
-#define ROUNDS 25u
+#define ROUNDS 25u // on one CPU
 #define NMI_PERIOD (50 * NSEC_PER_USEC)
 
 // What the patched functions call: it changes nothing but a count.
@@ -70,8 +70,9 @@ KERNEL_TEST(patch_all_entries)
     struct timer *t = start_nmis();
     nmis = 0;
     start_load();
+    u32 rounds = test_rounds(ROUNDS);
     for (u32 i = 0;
-         on && off && (i < ROUNDS || (t && READ_ONCE(nmis) <= ROUNDS)); i++) {
+         on && off && (i < rounds || (t && READ_ONCE(nmis) <= ROUNDS)); i++) {
         u32 calls = READ_ONCE(stub_calls);
         text_patch(on, sites());
         while (READ_ONCE(stub_calls) - calls <= 100)

@@ -72,10 +72,12 @@ static void skip(struct timecounter *tc, u64 ns)
     expect(total + error >= least && total <= most + error);
 }
 
+// (The longest one is the same on any number of CPUs.)
 static void skip_periods(struct timecounter *tc)
 {
     static const u32 ms[] = { 1, 30, 55, 60, 111, 300, 1000 };
-    for (u32 i = 0; i < ARRAY_SIZE(ms); i++)
+    u32 count = ARRAY_SIZE(ms) - (cpu_count > 1);
+    for (u32 i = 0; i < count; i++)
         skip(tc, ms[i] * NSEC_PER_MSEC);
 }
 

@@ -282,7 +282,7 @@ KERNEL_TEST(session_is_not_notified_of_ticks_before_it)
     expect(least <= HELD_UP_TICKS / 2);
 }
 
-#define SHORT_SESSIONS 50
+#define SHORT_SESSIONS 50 // on one CPU
 
 static bool all_ended; // marked accesses
 
@@ -290,7 +290,7 @@ static void begin_and_end(void *arg)
 {
     struct sprofile_options o = options(20000);
     o.ring_bytes = PAGE_SIZE;
-    for (u32 i = 0; i < SHORT_SESSIONS; i++) {
+    for (u32 i = 0; i < test_rounds(SHORT_SESSIONS); i++) {
         struct stream *s;
         expect(!session_begin(arg, &o, &readers, &s));
         session_end(s);
@@ -316,7 +316,7 @@ KERNEL_TEST(sessions_are_notified_while_they_come_and_go)
         test_relax(); // -icount: a turn for the CPU of the thread
     }
     session_totals(&now);
-    expect(now.begun == first.begun + SHORT_SESSIONS);
+    expect(now.begun == first.begun + test_rounds(SHORT_SESSIONS));
     expect(now.sessions == first.sessions);
 }
 

@@ -63,17 +63,6 @@ def test_repetitive_start_up(step, count):
         assert start_up_without(f"{n},{step}", smp=1)
 
 
-@realtime()
-@pytest.mark.parametrize("kernel", ("addresses", "races"))
-def test_nothing_is_lost_in_sleep(kernel):
-    """Exit, exec and kill with sleepers and thousands of timers leak nothing."""
-    result = checked("/test/sleeps && /test/timers && /test/cpu_timers",
-                     kernel=kernel, smp=4, clock=())
-    assert result.status == 0, result
-    assert "FAILED" not in result.output, result
-    assert nothing_lost(result), result
-
-
 def test_sensors_from_start_up_on():
     """sensors= takes mutexes where that may be done, and patches code."""
     result = checked("sensors | grep -c ' open '", "sensors=all")

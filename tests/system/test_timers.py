@@ -38,8 +38,9 @@ MACHINES = [
     ("a silent RTC", SILENT_RTC, "", "the LAPIC timer"),
     ("all by the PIT", [], "timer=pit clocksource=pit", "pit"),
 ]
-# Machines where, with several CPUs, one passes the events on to the others.
-SHARED = ("pc", "events by the HPET", "events by messages", "all by the PIT")
+# Machines where, with several CPUs, one passes the events on to the others. (The tests
+# of a PC with several CPUs are in test_programs and the checked kernels.)
+SHARED = ("events by the HPET", "events by messages", "all by the PIT")
 
 
 # Sends stray NMIs; where it does not run, there must be none.

@@ -74,30 +74,6 @@ def test_clocks_and_sources(machine):
     assert rest.startswith(" 0\n") and rest.count("0123456789\n") == 200, rest
 
 
-@realtime(CHANCE)
-def test_the_alarm_that_never_comes():
-    """The RTC's alarm should watch the timer of the sleeps; it is replaced."""
-    run = vm("sleep 34; dmesg | grep alarm; grep rtc /proc/interrupts; "
-             "stats --errors --json", "--machine", "v86", smp=1)
-    assert run.status == 0, run
-    assert "clock: rtc's alarm, which watches the event timer, does not come" in \
-        run.output, run
-    assert int(re.search(r"(\d+) +IO-APIC +rtc", run.output)[1]) > 5, run
-    assert '"timers, replaced", "count": 1' in run.output, run
-
-
-@realtime(CHANCE)
-def test_the_iso_and_the_statuses():
-    run = vm("uname -s; cat /proc/cmdline; exit 3", "--machine", "v86", "--iso",
-             "--kargs", "quiet", smp=1)
-    assert (run.status, run.output.split("\n")[0]) == (3, "Strobe"), run
-    assert "quiet" in run.output, run
-    run = vm(None, "--machine", "v86", "--console", "--kargs", "init=/nosuch", smp=1)
-    assert run.status == 125 and "KERNEL PANIC" in run.output, run
-    run = vm("reboot -f; sleep 60", "--machine", "v86", smp=1)
-    assert run.status == 125 and "was reset" in run.errors, run
-
-
 @pytest.mark.parametrize("options, said", (
     (["--machine", "v86,hpet=on"], "v86,acpi=off"),
     (["--machine", "v86", "--smp", "2"], "--smp"),
