@@ -165,7 +165,7 @@ def test_records_are_whole():
     for suite in "bookworm", "trixie":
         mine = [row for row in rows if row[0] == suite]
         assert {row[1] for row in mine} == {
-            "musl", "busybox", "lua5.4", "sqlite3", "busybox-static",
+            "musl", "busybox", "lua5.4", "sqlite3", "lwip", "busybox-static",
             "console-setup-linux"} | (
                 {"bash", "bash-static"} if suite == "bookworm" else set())
         assert all(len(row) == 6 and len(row[3]) == 64 for row in mine)
