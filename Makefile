@@ -265,7 +265,15 @@ TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c 
 	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
-KOBJECTS := $(KSOURCES:%=$(K)/%.o)
+# lwIP's files, and where its headers and options are (docs/network.md).
+LWIP := $(B)/lwip/ready
+LWIP_SOURCES := $(addprefix $(B)/lwip/src/src/,netif/ethernet.c \
+	$(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c \
+	stats.c timeouts.c udp.c ipv4/dhcp.c ipv4/etharp.c ipv4/icmp.c ipv4/ip4.c \
+	ipv4/ip4_addr.c))
+LWIP_FLAGS := -Ikernel/net/lwip -I$(B)/lwip/src/src/include
+LWIP_LIBC := -Ikernel/net/lwip/libc
+KOBJECTS := $(KSOURCES:%=$(K)/%.o) $(LWIP_SOURCES:%=$(K)/%.o)
 TEST_SOURCES := $(sort $(wildcard tests/kernel/*.c))
 TEST_OBJECTS := $(TEST_SOURCES:%=$(K)/%.o)
 KLINK = $(CROSS)ld -m elf_i386 -nostdlib -z noexecstack -z max-page-size=4096 \
@@ -283,6 +291,17 @@ $(K)/objects: FORCE
 $(K)/%.o: % $(K)/config $(K)/notrace | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
 	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) $(call patchable,$<) -c $<
+
+$(LWIP): tools/build/lwip | $(DEPS)/run
+	$(call say,FETCH $@,Debian)
+	$Qtools/build/lwip
+
+$(LWIP_SOURCES): $(LWIP) ;
+# lwIP's warnings are not ours to mend.
+$(LWIP_SOURCES:%=$(K)/%.o): private KFLAGS += $(LWIP_FLAGS) $(LWIP_LIBC) -w
+NET_OBJECTS := $(patsubst %,$(K)/%.o,$(wildcard kernel/net/*.c))
+$(NET_OBJECTS): private KFLAGS += $(LWIP_FLAGS) $(LWIP_LIBC)
+$(NET_OBJECTS): | $(LWIP)
 
 $(VDSO): $(VDSO_SOURCE) arch/i386/vdso/vdso.lds kernel/time/time_page.h \
 		lib/seqcount.h $(wildcard arch/i386/include/arch/*.h) $(K)/config | $(DEPS)/$(GOAL)
@@ -570,6 +589,12 @@ $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
 	$(call say,LINK $@,tests)
 	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lcmocka -lm
 
+$(LWIP_SOURCES:%=$(B)/host/%.o): private HOST_FLAGS += $(LWIP_FLAGS) -w
+NET_TEST := $(addprefix $(B)/host/,tests/host/test_net.c.o kernel/net/frame.c.o)
+$(NET_TEST): private HOST_FLAGS += $(LWIP_FLAGS)
+$(NET_TEST): | $(LWIP)
+$(B)/host/test_net: $(LWIP_SOURCES:%=$(B)/host/%.o)
+
 # The parsers' harnesses are 32-bit programs like the kernel: built with gcc's
 # sanitizers to replay corpora as host tests, and with libFuzzer for `make fuzz-host`.
 HARNESSES := $(filter-out replay,$(patsubst tests/fuzz/host/%.c,%,\
@@ -761,8 +786,8 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/qrencode $(B)/debian $(B)/font $(MEMTEST) $(B)/suites $(B)/npm \
-		$(DEPS),$(wildcard $(B)/*))
+		$(B)/sqlite $(B)/qrencode $(B)/lwip $(B)/debian $(B)/font $(MEMTEST) $(B)/suites \
+		$(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:
 	rm -rf $(B)

@@ -381,6 +381,30 @@ enum sysinfo_state {
     F(r, U32, controller, ID, "its number")                                    \
     F(r, U32, slot, ID, "of the controller")
 
+// system.net: the network card in use. What was received and not delivered, by
+// reason: bad to queue_full; what could not be sent: no_room.
+#define SYSINFO_NET_FIELDS(F, r)                                            \
+    F(r, TEXT32, card, NAME, "driver and place")                            \
+    F(r, TEXT64, state, NAME, "ready, or why not")                          \
+    F(r, TEXT24, mac, NAME, "the card's address")                           \
+    F(r, TEXT16, address, NAME, "IPv4")                                     \
+    F(r, TEXT16, mask, NAME, "of its network")                              \
+    F(r, TEXT16, gateway, NAME, "to all others")                            \
+    F(r, U32, link, COUNT, "Mbit/s; 0: none")                               \
+    F(r, U64, in_packets, COUNT, "received")                                \
+    F(r, U64, in_bytes, BYTES, "of these")                                  \
+    F(r, U64, out_packets, COUNT, "sent")                                   \
+    F(r, U64, out_bytes, BYTES, "of these")                                 \
+    F(r, U64, missed, COUNT, "frames: the card's ring was full")            \
+    F(r, U64, bad, COUNT, "frames: damaged, or too long")                   \
+    F(r, U64, checksum, COUNT, "packets: wrong sum")                        \
+    F(r, U64, malformed, COUNT, "packets: wrong lengths")                   \
+    F(r, U64, unwanted, COUNT, "packets: not for us, unknown, fragments")   \
+    F(r, U64, no_memory, COUNT, "packets")                                  \
+    F(r, U64, no_socket, COUNT, "datagrams: nobody listens")                \
+    F(r, U64, queue_full, COUNT, "datagrams: the program reads too slowly") \
+    F(r, U64, no_room, COUNT, "sends that found the ring full")
+
 // system.errors
 #define SYSINFO_ERROR_FIELDS(F, r)              \
     F(r, TEXT32, name, NAME, "what went wrong") \
@@ -415,7 +439,8 @@ enum sysinfo_state {
     R(COUNTERS, counters)     \
     R(EVENT, event)           \
     R(READING, reading)       \
-    R(USB, usb)
+    R(USB, usb)               \
+    R(NET, net)
 
 // ---- generated from the tables
 

@@ -45,6 +45,9 @@ void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
 void usb_devices_each(void (*fn)(const struct sysinfo_usb *, void *),
                       void *arg);
 
+// system.net. False: no card is used.
+bool net_report(struct sysinfo_net *out);
+
 // system.clock.readings: calls `fn` for each time source that counts. Keeps
 // interrupts off for a few readings of one source.
 void clock_readings_each(void (*fn)(const struct sysinfo_reading *, void *),

@@ -149,6 +149,7 @@ struct file_ops {
     int (*ioctl)(struct file *f, u32 cmd, u32 arg);
     void (*release)(struct file *f); // the last descriptor is closed
     bool seekable;
+    bool socket;
 };
 
 #define O_ACCMODE 3u

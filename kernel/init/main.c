@@ -15,6 +15,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/init/testers.h"
 #include "kernel/mm/frame.h"
+#include "kernel/net/net.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/hang.h"
 #include "kernel/sched/load.h"
@@ -121,6 +122,7 @@ static void run_first_program(void *arg)
     vfs_init();
     tty_init();
     usb_start();
+    net_start();
     uninit_start();
     testers_run();
     const char *path = arg_init.value[0] ? arg_init.value : "/sbin/init";

@@ -1,6 +1,6 @@
-// system.clock, system.profile and system.usb: the time sources and timers of
-// the machine, its sampling sources and performance counters, what is sampled,
-// its USB devices.
+// system.clock, system.profile, system.usb and system.net: the time sources and
+// timers of the machine, its sampling sources and performance counters, what is
+// sampled, its USB devices, its network card.
 
 #include "arch/cpu.h"
 #include "arch/pmu.h"
@@ -150,6 +150,19 @@ static int make_usb(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static int make_net(struct chain *out, u32 number UNUSED)
+{
+    struct sysinfo_net all = { 0 };
+    struct sysinfo_net *record = net_report(&all) ? chain_add(out) : NULL;
+
+    if (record)
+        *record = all;
+    return 0;
+}
+
+SYSINFO_NODE(net, .path = "system.net",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_NET),
+             .make = make_net);
 SYSINFO_NODE(usb, .path = "system.usb",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_USB),
              .make = make_usb);

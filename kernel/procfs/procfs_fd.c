@@ -105,7 +105,9 @@ static int describe(struct vnode *v, char *buf, size_t size)
 static int describe_anonymous(const struct file *f, char *buf, size_t size)
 {
     assert(!f->vnode);
-    const char *kind = f->ops->write != NULL ? "pipe" : "phone";
+    const char *kind = f->ops->socket  ? "socket"
+                       : f->ops->write ? "pipe"
+                                       : "phone";
 
     return format(buf, size, "%s:[%u]", kind, file_number(f));
 }
@@ -182,6 +184,10 @@ static int open_through(struct vnode *v, struct file *f)
         (access != O_RDONLY && !file_writable(inner))) {
         file_unref(inner);
         return -EACCES;
+    }
+    if (inner->ops->socket) {
+        file_unref(inner);
+        return -ENXIO;
     }
     f->ops = &through_ops;
     f->data = inner;

@@ -40,12 +40,12 @@ static void attributes_of(struct vnode *v, struct attributes *a)
     spin_unlock(&v->lock);
 }
 
-// A file without a vnode: a pipe, or a file that is used like one.
+// A file without a vnode: a socket, a pipe, or a file that is used like one.
 static void attributes_of_pipe(const struct file *f, struct attributes *a)
 {
     *a = (struct attributes){
         .ino = file_number(f),
-        .mode = S_IFIFO | 0600,
+        .mode = f->ops->socket ? S_IFSOCK | 0777 : S_IFIFO | 0600,
         .nlink = 1,
     };
 }

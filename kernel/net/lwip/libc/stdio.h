@@ -1,0 +1,2 @@
+// lwIP includes it for printf, which it does not use: LWIP_PLATFORM_DIAG.
+#pragma once

@@ -1,0 +1,4 @@
+// What lwIP takes from the C library: the kernel's own.
+#pragma once
+
+#include "lib/string.h"
