@@ -191,9 +191,9 @@ s32 sys_listen(u32 fd, s32 backlog UNUSED)
     return not_for_datagrams(fd);
 }
 
-s32 sys_accept4(u32 fd, u32 address UNUSED, u32 size UNUSED, u32 flags UNUSED)
+s32 sys_accept4(u32 fd, u32 address UNUSED, u32 size UNUSED, u32 flags)
 {
-    return not_for_datagrams(fd);
+    return flags & ~(O_NONBLOCK | O_CLOEXEC) ? -EINVAL : not_for_datagrams(fd);
 }
 
 // --- datagrams

@@ -5,9 +5,11 @@
 // harmless value by their kind, or one from `specials` below.
 #include "test.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -52,6 +54,7 @@ enum {
     THE_LINK,
     THE_NODE, // of the sysinfo tree
     THE_TIMER,
+    THE_SOCKET, // connected to itself, with a datagram
 };
 
 // Arguments with which a call uses the pointer at `place` (-1: at any). `other`
@@ -127,6 +130,22 @@ static const struct special specials[] = {
     { "umount2", -1, EPERM, { D, 0 } },
     { "mknod", -1, EPERM, { D, 0100644, 0 } },
     { "mknodat", -1, EPERM, { D, D, 0100644, 0 } },
+    { "bind", -1, 0, { THE_SOCKET, D, 16 } },
+    { "connect", -1, 0, { THE_SOCKET, D, 16 } },
+    { "accept4", -1, EOPNOTSUPP, { THE_SOCKET, D, D, 0 } },
+    // Sizes are 0 there, so nothing is written.
+    { "getsockopt", 3, 1, { THE_SOCKET, SOL_SOCKET, SO_TYPE, D, D } },
+    { "getsockopt", 4, 0, { THE_SOCKET, SOL_SOCKET, SO_TYPE, D, D } },
+    { "setsockopt", -1, 0, { THE_SOCKET, SOL_SOCKET, SO_REUSEADDR, D, 4 } },
+    { "getsockname", 1, 1, { THE_SOCKET, D, D } },
+    { "getsockname", 2, 0, { THE_SOCKET, D, D } },
+    { "getpeername", 1, 1, { THE_SOCKET, D, D } },
+    { "getpeername", 2, 0, { THE_SOCKET, D, D } },
+    { "sendto", 1, 0, { THE_SOCKET, D, D, 0, 0, 0 } },
+    { "sendto", 4, 0, { THE_SOCKET, D, D, 0, D, 16 } },
+    { "recvfrom", 1, 0, { THE_SOCKET, D, D, 0, 0, 0 } },
+    { "recvfrom", 4, 1, { THE_SOCKET, D, D, 0, D, D } },
+    { "recvfrom", 5, 0, { THE_SOCKET, D, D, 0, D, D } },
     { "syslog", -1, 1, { 3, D, D } }, // the log may be empty
     { "sysinfo_get_data", -1, 0, { THE_NODE, 14, D, 64 } },
     { "sysinfo_get_keys", -1, 0, { THE_NODE, 14, D, 64 } },
@@ -176,6 +195,20 @@ static bool is_exempt(const char *name)
     return false;
 }
 
+static int socket_of_itself(void)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t size = sizeof(a);
+    int s = socket(AF_INET, SOCK_DGRAM, 0);
+
+    check(bind(s, (struct sockaddr *)&a, sizeof(a)) == 0);
+    check(getsockname(s, (struct sockaddr *)&a, &size) == 0);
+    check(connect(s, (struct sockaddr *)&a, sizeof(a)) == 0);
+    check(send(s, good, 64, 0) == 64);
+    return s;
+}
+
 static long value_of(long wanted, char kind)
 {
     switch (wanted) {
@@ -200,6 +233,8 @@ static long value_of(long wanted, char kind)
         return (long)LINK_NAME;
     case THE_NODE:
         return (long)"system.threads";
+    case THE_SOCKET:
+        return socket_of_itself();
     case THE_TIMER:;
         int id;
         check(syscall(SYS_timer_create, 0, NULL, &id) == 0);

@@ -11,6 +11,7 @@
 #include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -61,6 +62,7 @@ struct flags {
 #define MOUNT_OBEYED                                              \
     (MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | 128 | MS_NOATIME | \
      MS_NODIRATIME | MS_SILENT)
+#define SOCKET_OBEYED (0xful | SOCK_NONBLOCK | SOCK_CLOEXEC) // and the type
 #define SETFL_IGNORED (~(unsigned long)(O_ASYNC | O_DIRECT)) // as by Linux
 
 // In the order of the table.
@@ -91,6 +93,8 @@ static const struct flags flags[] = {
     { "renameat2", 4, 1, EINVAL, { THE_FOLDER, NEW, THE_FOLDER, NEW, 0 } },
     { "statx", 2, 0x7900, EINVAL, { THE_FOLDER, NAME, 0, 0x7ff, SCRATCH } },
     { "faccessat2", 3, 0x1300, EINVAL, { THE_FOLDER, NAME, 0, 0 } },
+    { "socket", 1, SOCKET_OBEYED, EINVAL, { AF_INET, SOCK_DGRAM, 0 } },
+    { "accept4", 3, SOCK_NONBLOCK | SOCK_CLOEXEC, EINVAL, { THE_FILE, 0, 0 } },
     { "getrandom", 2, 7, EINVAL, { SCRATCH, 1, 0 } },
     // F_SETFL only.
     { "fcntl", 2, SETFL_IGNORED, EINVAL, { THE_FILE, F_SETFL, O_RDWR } },
@@ -101,7 +105,9 @@ static const struct flags flags[] = {
 static const char *const exempt[] = {
     "madvise", // an advice number: tested below
     "open",
-    "openat", // Linux ignores unknown bits
+    "openat",
+    "sendto",
+    "recvfrom", // Linux ignores unknown bits
     "timer_settime",
     "timer_settime64", // likewise
     "clock_nanosleep",
