@@ -7,7 +7,7 @@
 #include "lib/string.h"
 
 #define MISC_MAJOR 10
-#define KEYMAP_MINOR 241
+#define KEYMAP_MINOR 242
 #define TEXT_MAX 64u
 
 static int read_names(struct file *f UNUSED, struct io *io, u64 *pos)

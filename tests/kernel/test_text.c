@@ -213,3 +213,9 @@ KERNEL_TEST(random_bytes_are_balanced)
         expect(buf[n] == 0xee);
     }
 }
+
+KERNEL_TEST(text_devices_have_different_numbers)
+{
+    LINKER_SET_FOR_EACH(const struct char_device, d, char_devices)
+        expect(char_device_find((*d)->rdev) == *d);
+}

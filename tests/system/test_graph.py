@@ -33,8 +33,9 @@ graph true; echo $?; cprofile true; echo $?; cprofile get; cprofile reset; wait
 rm /tmp/two; sysinfo system.text | grep patched
 """,
     "killed": """
-graph -o /tmp/killed sleep 100 & sleep 0.5; sysinfo system.text | grep patched
-kill -9 $!; wait; sleep 0.1; sysinfo system.text | grep patched
+graph -o /tmp/killed sleep 100 &
+until sysinfo system.text | grep -q 'patched *[0-9][0-9][0-9][0-9] '; do sleep 0.1; done
+sysinfo system.text | grep patched; kill -9 $!; wait; sleep 0.1; sysinfo system.text | grep patched
 graph -1 -F sys_exit_group true | tail -n 1; rm /tmp/killed
 """,
     "ordinary": "su user -c 'graph true'",
