@@ -117,11 +117,8 @@ class KernelShark:
     def bands(self, width):
         """Of each graph, for the screen's rows between its base line and what is above: how
         many pixels have a colour. The axis above all and the base lines are black and `width`
-        pixels long; without a thread that runs a graph is black and white. When all graphs
-        are on the screen."""
-        return self.wait(lambda: self.read_bands(width))
-
-    def read_bands(self, width):
+        pixels long; without a thread that runs a graph is black and white. None while not all
+        graphs are on the screen."""
         rows = [collections.Counter(row) for row in self.screen()]
         lines = [y for y, row in enumerate(rows) if row[0] > 0.9 * width]
         # Between lines that do not follow each other.

@@ -159,7 +159,7 @@ def four_files(tree):
     """make arguments for a kernel of four files with a fake linker."""
     tree.write("tools/build/kernel", '#!/bin/sh\n: >"$1"\n')
     return tree.command("-j1", "kernel", "KSOURCES=" + " ".join(
-        f"lib/{name}.c" for name in FOUR), "TEST_SOURCES=")
+        f"lib/{name}.c" for name in FOUR), "LWIP_SOURCES=", "TEST_SOURCES=")
 
 
 def test_on_a_terminal_it_is_one_line_that_is_overwritten(tree):
