@@ -107,6 +107,13 @@ def test_a_trace_is_the_ledger(smp):
     assert "ok the pieces" in result.output and "ok each system" in result.output
 
 
+def test_an_nmi_at_each_instruction_of_a_record():
+    run = vm(None, "--console", "--kernel", f"{ROOT}/build/kernel-test.elf", "--kargs",
+             "test=trace_records_are_whole", "--icount", "3", smp=1)
+    assert run.status == 0 and int(re.search(
+        r" NMIs in the middle of one, at (\d+) instructions", run.output)[1]) > 200, run
+
+
 def test_monitored(results):
     """What `sensors` records of a trace's rings is what the trace has: the same events, at
     the same times, with the same fields. The rings go with the trace."""
