@@ -61,5 +61,5 @@ NOTRACE void pace_spent(struct pace *p, u32 sum, u64 now)
         p->merge_shift--;
     p->began = now;
     p->spent = 0;
-    cost_meter_window(&p->meter, p->window);
+    cost_meter_window(&p->meter, p->window, PACE_BELIEVED);
 }

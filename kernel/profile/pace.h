@@ -7,6 +7,9 @@
 #include "kernel/profile/throttle.h"
 
 #define PACE_PERIOD_MIN 100 // events, when the period follows a rate
+// The most of one reading that is believed: it may be of many samples, those of
+// other sources between two of this one.
+#define PACE_BELIEVED (1u << 31)
 
 struct pace {
     u64 base;        // events between samples
@@ -28,7 +31,7 @@ static inline void pace_init(struct pace *p, u64 base, u64 target, u32 seed,
     *p = (struct pace){
         .base = base, .target = target, .seed = seed, .window = window
     };
-    cost_meter_window(&p->meter, window);
+    cost_meter_window(&p->meter, window, PACE_BELIEVED);
 }
 // A sample is taken at `now`: returns the number of events until the next one.
 u64 pace_next(struct pace *p, u64 now);

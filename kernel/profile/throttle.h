@@ -54,12 +54,13 @@ static ALWAYS_INLINE u32 cost_meter_read(struct cost_meter *m, u32 sum)
     return likely(cost <= m->usual) ? cost : cost_meter_dear(m, cost);
 }
 
-// Called at the beginning of each window of `window` cycles.
-static inline void cost_meter_window(struct cost_meter *m, u32 window)
+// Called at the beginning of each window of `window` cycles. One reading is
+// never believed above `most`.
+static inline void cost_meter_window(struct cost_meter *m, u32 window, u32 most)
 {
     if (!m->dear)
         m->usual = MAX(m->usual / 2, window / THROTTLE_BELIEVED / 2);
-    m->most = window / THROTTLE_BELIEVED_MOST / 2;
+    m->most = most / 2;
     m->dear = false;
 }
 
@@ -75,7 +76,7 @@ struct throttle {
 static inline void throttle_init(struct throttle *t, u32 window, u32 overhead)
 {
     *t = (struct throttle){ .window = window, .overhead = overhead };
-    cost_meter_window(&t->meter, window);
+    cost_meter_window(&t->meter, window, window / THROTTLE_BELIEVED_MOST);
 }
 
 // What exceeds two windows was not sampling.
@@ -84,7 +85,7 @@ static NOINLINE UNUSED void throttle_window(struct throttle *t, u32 now)
     u32 spent = MIN(t->spent, 2 * t->window);
     t->spent = spent - MIN(spent, (now - t->began) / THROTTLE_PARTS);
     t->began = now;
-    cost_meter_window(&t->meter, t->window);
+    cost_meter_window(&t->meter, t->window, t->window / THROTTLE_BELIEVED_MOST);
 }
 
 static ALWAYS_INLINE bool throttle_refuses(const struct throttle *t)
