@@ -21,7 +21,7 @@ KERNEL_ARG(fail_alloc,
 
 #define TRACE_MAX 48u // return addresses searched for a site
 #define DEVICE_MAJOR 10
-#define DEVICE_MINOR 240
+#define DEVICE_MINOR 243
 
 bool fail_alloc_used;
 static struct fail_alloc machine;
