@@ -144,7 +144,8 @@ def test_throttling():
     second = busy["elapsed"] / 1e9 * reports[0]["tsc_hz"]
     spent = 16 * (busy["cycles"] - (busy["interrupts"] - busy["taken"]) * without) / second
     beyond = ONCE + 16 * busy["throttled"] * LONGER_PATH / second
-    assert 0.2 < spent < 0.25 + beyond < 0.27, (spent, beyond, without, busy)
+    # (Beyond: 0.0305 if each tick of a second is throttled.)
+    assert 0.2 < spent < 0.25 + beyond < 0.285, (spent, beyond, without, busy)
     for r in reports:
         assert r["throttled"] > 0 and r["lost"] == 0, r
         accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
