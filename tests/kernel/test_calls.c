@@ -253,7 +253,7 @@ void calls_are_unwound_anywhere_loop(void);
 NOINLINE void calls_are_unwound_anywhere_loop(void)
 {
     u32 n = 0;
-    while (READ_ONCE(nmis) < 500) { // of all CPUs
+    while (READ_ONCE(nmis) < 500 * cpu_count) {
         for (u32 i = 0; i < 20 + n % 7; i++)
             middle(2);
         n++;
