@@ -252,11 +252,11 @@ static void look(void *arg UNUSED, const struct trapframe *tf)
 void calls_are_unwound_anywhere_loop(void);
 NOINLINE void calls_are_unwound_anywhere_loop(void)
 {
-    u32 n = 0;
+    // At random distances: a period of the loop near a part of the NMIs' would
+    // let them hit the same places again and again.
     while (READ_ONCE(nmis) < 500 * cpu_count) {
-        for (u32 i = 0; i < 20 + n % 7; i++)
+        for (u32 n = test_random() % 50; n; n--)
             middle(2);
-        n++;
     }
     barrier();
 }

@@ -217,8 +217,9 @@ def pixels_of(trace, graph, width, threads):
         least = most = running + interrupted
     pixels = width / trace.summary.ns * 1000  # of a us
     assert most * pixels > 20
-    # A piece may be a pixel shorter, or longer at both ends; two pixels more at each has the
-    # frame in which the wait before it is drawn.
+    # A piece may be a pixel shorter, or longer. A frame is drawn around the wait before it,
+    # whose two vertical lines take up to three pixels, the right one with one pixel in the
+    # piece (KernelShark, src/plugins/SchedEvents.cpp).
     return least * pixels - pieces - 1, most * pixels + 6 * pieces + 1
 
 
