@@ -17,7 +17,7 @@
 #include "user/libtrace/reader.h"
 
 #define BUFFER_BYTES (256u << 10)
-#define NUMBERS_MAX 20000u // of a CPU's events
+#define NUMBERS_MAX 30000u // of a CPU's events
 #define CPUS_MAX 8u
 #define USER 1000
 
