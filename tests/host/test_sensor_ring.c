@@ -176,9 +176,9 @@ static void write_some(void)
 
 #define STRIDE 3u // signals are slow
 
-// `handled` records between any two instructions of each of some writes (several
-// records: between each third two, from random ones on): all come, in the order
-// of their times.
+// `handled` records between any two instructions of each of some writes
+// (several records: between each third two, from random ones on): all come, in
+// the order of their times.
 static void interrupt_everywhere(bool stops)
 {
     bool happened = true;
