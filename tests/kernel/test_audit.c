@@ -3,8 +3,6 @@
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
 #include "kernel/monitor/audit.h"
-#include "kernel/stream/stream.h"
-#include "tests/kernel/sample_helpers.h"
 #include "tests/kernel/thread_helpers.h"
 
 #define AUDITORS 4
@@ -99,41 +97,4 @@ KERNEL_TEST(audit_balances_under_load)
         sched_yield();
     }
     wait_for(THREADS);
-}
-
-static bool over;
-
-static void yield_always(void *arg UNUSED)
-{
-    while (!READ_ONCE(over))
-        sched_yield();
-    report_done();
-}
-
-// Accounts change all the time: on this CPU by NMIs within the audit, on the
-// others by switches.
-KERNEL_TEST(audit_while_all_cpus_switch_and_are_sampled)
-{
-    static struct waitq readers = WAITQ_INIT(readers, "test");
-    struct sprofile_options o = { .size = sizeof(o), .rate_hz = 20000 };
-    struct sprofile_info info;
-    struct stream *s;
-    reset();
-    if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
-        return;
-    over = false;
-    for (u32 i = 0; i < 2 * cpu_count; i++)
-        start(yield_always, NULL);
-    u32 audits = 0;
-    do {
-        struct audit a;
-        audit_take(&a);
-        expect(balances(&a));
-        if (++audits % 8 == 0)
-            sched_yield();
-        session_info(s, &info);
-    } while (audits < test_rounds(AUDITS) * 4 || info.taken < 100);
-    over = true;
-    wait_for(2 * cpu_count);
-    session_end(s);
 }
