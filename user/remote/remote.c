@@ -28,6 +28,7 @@
 #define RESEND_MS 100
 #define RESEND_SERIAL_MS 1500 // 16 KiB take as long at 115200 bit/s
 #define TICK_MS 500
+#define PUMP_BYTES 65536
 #define MESSAGE_MS 10000 // between two messages about rejected datagrams
 #define CANNOT_RUN 126   // exit status, as in shells
 
@@ -157,15 +158,16 @@ static void take(void *arg, const void *datagram, size_t size)
         program_stop(&program, now);
 }
 
-// Reads what the program has written. Returns false if there may be more.
+// Reads what the program has written, but not so much that a slow line keeps it
+// from taking datagrams. Returns false if there may be more.
 static bool pump(int *fd, enum remote_channel channel)
 {
-    size_t room;
+    size_t room, left = PUMP_BYTES;
     uint8_t *to;
 
-    while (*fd >= 0 &&
+    while (*fd >= 0 && left > 0 &&
            (to = remote_server_room(&server, channel, &room), room > 0)) {
-        ssize_t got = read(*fd, to, room);
+        ssize_t got = read(*fd, to, room < left ? room : left);
         if (got < 0)
             return errno == EAGAIN;
         if (got == 0) {
@@ -173,6 +175,7 @@ static bool pump(int *fd, enum remote_channel channel)
             *fd = -1;
         }
         remote_server_added(&server, channel, (size_t)got, now_ms());
+        left -= (size_t)got;
     }
     return *fd < 0;
 }
