@@ -238,7 +238,7 @@ void header_print_remote(FILE *out, const struct perf_remote *r, uint32_t cpus)
     }
     double time = (double)r->elapsed_ns * cpus;
     fprintf(out,
-            "; %" PRIu64 " bytes as %" PRIu64 ", %" PRIu64 " datagrams twice\n"
+            "; %" PRIu64 " bytes as %" PRIu64 ", %" PRIu64 " sent again\n"
             "         sending cost %.3f %% of the CPU%s: %.3f ms the program, "
             "%.3f ms the network's thread\n",
             r->raw_bytes, r->sent_bytes, r->resent,
