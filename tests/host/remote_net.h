@@ -27,6 +27,7 @@ struct flying {
 // One direction. Of 1000 datagrams so many are ...
 struct way {
     u32 lost, twice, changed, late;
+    u32 delay; // ms, of all
     bool dead;
     u64 datagrams, bytes; // that were sent
     struct flying queue[QUEUE];
@@ -68,7 +69,8 @@ static inline void transmit(struct way *w, const void *bytes, size_t size)
     if (random_below(1000) < w->changed)
         changed[random_below(size)] ^= 1u << random_below(8);
     fly(w, changed, size,
-        now + (random_below(1000) < w->late ? random_below(300) : 0));
+        now + w->delay +
+            (random_below(1000) < w->late ? random_below(300) : 0));
     if (random_below(1000) < w->twice)
         fly(w, changed, size, now + random_below(300));
 }

@@ -292,6 +292,23 @@ static void a_good_network_loses_nothing(void **state UNUSED)
     }
 }
 
+// What is under way is not sent again, what was lost is, and soon.
+static void a_slow_network_is_not_flooded(void **state UNUSED)
+{
+    begin(1500000);
+    to_client.delay = RESEND_MS * 3 / 2;
+    run_to_the_end();
+    assert_int_equal(server.resent, 0);
+    check_file();
+    begin(1500000);
+    to_client.delay = RESEND_MS * 3 / 2;
+    to_client.lost = 50;
+    run_to_the_end();
+    assert_true(server.resent > 0 && server.resent < server.number / 5);
+    assert_int_equal(client.lost, 0);
+    check_file();
+}
+
 static void bad_networks_carry_it(void **state UNUSED)
 {
     for (u32 round = 0; round < 25; round++) {
@@ -555,6 +572,7 @@ int main(void)
         cmocka_unit_test(keys),
         cmocka_unit_test(records_are_found_in_any_pieces),
         cmocka_unit_test(a_good_network_loses_nothing),
+        cmocka_unit_test(a_slow_network_is_not_flooded),
         cmocka_unit_test(bad_networks_carry_it),
         cmocka_unit_test(an_outage_is_counted),
         cmocka_unit_test(the_beginning_is_waited_for),

@@ -25,6 +25,7 @@ static void take_size(struct records *r)
     if (r->events >= REMOTE_COUNTERS)
         r->events = REMOTE_COUNTERS - 1;
     r->corrupt |= memcmp(header.magic, PERF_MAGIC, sizeof(header.magic)) != 0 ||
+                  header.data.size != 0 || // a stream has no end yet
                   r->size < sizeof(header) || r->size > UINT16_MAX;
 }
 

@@ -6,6 +6,8 @@
 
 #define RESENT_MAX 32 // datagrams, for one REPORT
 #define QUIET_MS 1000 // after which a REPORT is answered
+// What nothing came after may be under way still: it is given more time.
+#define TAIL_FACTOR 3
 
 // --- sending ----------------------------------------------------------------
 
@@ -279,11 +281,22 @@ static enum remote_event take_start(struct remote_server *s, const void *bytes,
     return begin_session(s, m, now);
 }
 
+// The number after the last one that has come.
+static uint32_t come_up_to(const struct remote_report *r)
+{
+    uint32_t bit = REMOTE_REPORTED;
+
+    while (bit > 0 && !(r->come[(bit - 1) / 8] >> (bit - 1) % 8 & 1))
+        bit--;
+    return r->next + bit;
+}
+
 // Sends what has not come and was not sent lately.
 static void resend(struct remote_server *s, const struct remote_report *r,
                    uint64_t now)
 {
     uint32_t from = s->acked > oldest(s) ? s->acked : oldest(s);
+    uint32_t passed = come_up_to(r);
 
     for (uint32_t n = from, sent = 0; n < s->number && sent < RESENT_MAX; n++) {
         struct remote_slot *slot = slot_of(s, n);
@@ -291,7 +304,9 @@ static void resend(struct remote_server *s, const struct remote_report *r,
 
         if (bit < REMOTE_REPORTED && r->come[bit / 8] >> bit % 8 & 1)
             slot->come = true;
-        if (slot->come || now - slot->sent_ms < s->resend_ms)
+        uint64_t patience =
+            (uint64_t)s->resend_ms * (n < passed ? 1 : TAIL_FACTOR);
+        if (slot->come || now - slot->sent_ms < patience)
             continue;
         send_slot(s, slot, now);
         s->resent++;
