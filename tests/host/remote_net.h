@@ -151,10 +151,11 @@ static inline void run_program(void)
     }
     if (remote_server_flush(&server, now) &&
         (written == content_size || stops > 0)) {
-        u8 *to = remote_server_room(&server, REMOTE_TEXT, &room);
         struct remote_end end = { .status = 3, .program_ns = 5000 };
-        memcpy(to, "text", 4);
-        remote_server_added(&server, REMOTE_TEXT, 4, now);
+        if (server.channels[REMOTE_TEXT].offset == 0) {
+            memcpy(remote_server_room(&server, REMOTE_TEXT, &room), "text", 4);
+            remote_server_added(&server, REMOTE_TEXT, 4, now);
+        }
         if (remote_server_flush(&server, now))
             remote_server_end(&server, &end, now);
     }

@@ -292,6 +292,25 @@ static void a_good_network_loses_nothing(void **state UNUSED)
     }
 }
 
+// On a line the program waits, even in an outage.
+static void a_line_loses_nothing(void **state UNUSED)
+{
+    begin(1500000);
+    server.ahead_max = 8;
+    set_network(50, 0, 50, 0);
+    while (client.come < 20)
+        step();
+    to_client.dead = true;
+    for (u32 i = 0; i < 300; i++) {
+        step();
+        assert_true(server.number - server.acked <= 8);
+    }
+    to_client.dead = false;
+    run_to_the_end();
+    assert_int_equal(client.lost, 0);
+    check_file();
+}
+
 // What is under way is not sent again, what was lost is, and soon.
 static void a_slow_network_is_not_flooded(void **state UNUSED)
 {
@@ -572,6 +591,7 @@ int main(void)
         cmocka_unit_test(keys),
         cmocka_unit_test(records_are_found_in_any_pieces),
         cmocka_unit_test(a_good_network_loses_nothing),
+        cmocka_unit_test(a_line_loses_nothing),
         cmocka_unit_test(a_slow_network_is_not_flooded),
         cmocka_unit_test(bad_networks_carry_it),
         cmocka_unit_test(an_outage_is_counted),

@@ -75,6 +75,8 @@ static bool has_room(const struct remote_server *s)
 {
     uint32_t forgotten = s->number - REMOTE_WINDOW;
 
+    if (s->ahead_max > 0)
+        return s->number - s->acked < s->ahead_max;
     return s->number < REMOTE_WINDOW || forgotten < s->acked ||
            forgotten >= s->protected;
 }

@@ -40,6 +40,9 @@ struct remote_server {
     void (*random)(void *arg, void *bytes, size_t size);
     void *arg;
     uint32_t resend_ms; // not again before
+    // Datagrams ahead of those that have come; more wait, and none are lost.
+    // For a slow line. 0: any number.
+    uint32_t ahead_max;
 
     enum { REMOTE_IDLE, REMOTE_RUNNING, REMOTE_ENDING } state;
     uint64_t next_session; // 0: none was drawn yet

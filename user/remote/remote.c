@@ -26,7 +26,8 @@
 
 #define PORT_TEXT "7876"
 #define RESEND_MS 100
-#define RESEND_SERIAL_MS 1500 // 16 KiB take as long at 115200 bit/s
+#define RESEND_SERIAL_MS 1500
+#define AHEAD_SERIAL 8 // datagrams; they take 1 s at 115200 bit/s
 #define TICK_MS 500
 #define PUMP_BYTES 65536
 #define MESSAGE_MS 10000 // between two messages about rejected datagrams
@@ -287,6 +288,7 @@ int main(int argc, char *argv[])
     server.send = send_out;
     server.random = draw;
     server.resend_ms = device ? RESEND_SERIAL_MS : RESEND_MS;
+    server.ahead_max = device ? AHEAD_SERIAL : 0;
     watch_signals();
     open_link((uint16_t)port);
     draw(NULL, server.key, sizeof(server.key));
