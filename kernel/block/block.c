@@ -179,11 +179,6 @@ const char *block_bus(const struct block_device *d)
     return d->facts.bus;
 }
 
-u64 block_sectors(const struct block_device *d)
-{
-    return d->facts.sectors;
-}
-
 static int ask(struct block_device *d, const struct block_request *r)
 {
     mutex_lock(&d->lock);

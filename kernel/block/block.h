@@ -26,7 +26,6 @@ void block_put(struct block_device *d, bool again);
 bool block_gone(const struct block_device *d);
 const char *block_name(const struct block_device *d); // "1-2", "sata0"
 const char *block_bus(const struct block_device *d);  // "usb", "ahci": for logs
-u64 block_sectors(const struct block_device *d);
 // 1 <= count <= BLOCK_AT_ONCE, within the disk. `data` is kernel memory. 0,
 // -EIO, -EROFS.
 int block_transfer(struct block_device *d, bool write, u64 sector, u32 count,
