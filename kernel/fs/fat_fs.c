@@ -377,9 +377,8 @@ static const char *find_volume(struct fat_fs *fs, u32 partition)
         return p->unfit;
     if (p->type == PARTITION_OTHER)
         return "the type of the partition is not FAT";
-    struct fat_disk disk = { transfer, fs,
-                             (u32)MIN(p->sectors, (u64)UINT32_MAX),
-                             BLOCK_AT_ONCE };
+    u64 sectors = MIN(p->sectors, (u64)UINT32_MAX);
+    struct fat_disk disk = { transfer, fs, (u32)sectors, BLOCK_AT_ONCE };
     fs->start = p->start;
     return fat_mount(&fs->fat, &disk);
 }
