@@ -188,6 +188,7 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench guard test test-quick test-draws test-stalls test-realtime \
+	test-machines \
 	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
 	checked-races checked-clang host-tests \
 	check uncalled house release format docs clean distclean help FORCE
@@ -693,6 +694,11 @@ test-draws: all $(HOST_TESTS) | $(DEPS)/test
 test-stalls:
 	@tools/stall $(MAKE) --no-print-directory test
 
+# The matrix of machines: tests/system/machines.py.
+test-machines: all | $(DEPS)/test
+	$(clear_line)
+	@$(PYTHON) tools/build/test machines
+
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test checked
@@ -831,6 +837,7 @@ help:
 	@echo '  make test-stalls      make test, whose processes are stopped now and then'
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
+	@echo '  make test-machines    all machines of the matrix: firmwares, CPUs, timers'
 	@echo '  make fuzz             12 million random system calls, for hours'
 	@echo "  make suites           BusyBox's suite, its shell's and bash's, whole"
 	@echo '  make fuzz-host        what reads files, by libFuzzer: SECONDS=600 of each'

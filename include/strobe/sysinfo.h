@@ -381,6 +381,14 @@ enum sysinfo_state {
     F(r, U32, controller, ID, "its number")                                    \
     F(r, U32, slot, ID, "of the controller")
 
+// system.disks: sticks and SATA disks, each followed by its partitions.
+#define SYSINFO_DISK_FIELDS(F, r)                                          \
+    F(r, TEXT32, name, NAME, "for disk= and mount")                        \
+    F(r, TEXT12, bus, NAME, "usb, ahci")                                   \
+    F(r, U64, bytes, BYTES, "of the disk, or the partition")               \
+    F(r, TEXT64, what, NAME, "the disk's model, or the kind of partition") \
+    F(r, TEXT64, state, NAME, "mounted, or why it cannot be")
+
 // system.net: the network card in use. What was received and not delivered, by
 // reason: bad to queue_full; what could not be sent: no_room.
 #define SYSINFO_NET_FIELDS(F, r)                                            \
@@ -440,7 +448,8 @@ enum sysinfo_state {
     R(EVENT, event)           \
     R(READING, reading)       \
     R(USB, usb)               \
-    R(NET, net)
+    R(NET, net)               \
+    R(DISK, disk)
 
 // ---- generated from the tables
 

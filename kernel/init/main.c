@@ -3,6 +3,7 @@
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "kernel/ahci/ahci.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/log.h"
 #include "kernel/base/version.h"
@@ -122,6 +123,7 @@ static void run_first_program(void *arg)
     vfs_init();
     tty_init();
     usb_start();
+    ahci_start();
     net_start();
     uninit_start();
     testers_run();

@@ -296,7 +296,7 @@ static int put_mount(const struct mount *m, void *arg)
     bool known = vfs_path(m->root, to->path, PATH_MAX_LEN + 1) >= 0;
     chain_printf(to->t, "%s ", m->type);
     put_field(to->t, known ? to->path : m->path);
-    chain_printf(to->t, " %s rw%s 0 0\n", m->type,
+    chain_printf(to->t, " %s %s%s 0 0\n", m->type, m->read_only ? "ro" : "rw",
                  READ_ONCE(m->nosuid) ? ",nosuid" : "");
     return 0;
 }
