@@ -170,7 +170,6 @@ enum sysinfo_state {
     F(r, U32, state, STATE, "what it does")                                \
     F(r, U32, cpu, ID, "where it runs or ran last")                        \
     F(r, U32, priority, COUNT, "level in the run queue, 0 to 31; 0 first") \
-    F(r, U32, affinity, COUNT, "mask of the CPUs it may use")              \
     F(r, U64, user, CYCLES, "in the program")                              \
     F(r, U64, kernel, CYCLES, "in the kernel")                             \
     F(r, U64, voluntary, COUNT, "switches because it waited")              \
@@ -178,7 +177,8 @@ enum sysinfo_state {
     F(r, U64, ready, NS, "waited in run queues")                           \
     F(r, U64, started, NS, "after the machine")                            \
     F(r, TEXT16, name, NAME, "of the thread")                              \
-    F(r, TEXT32, wait_on, NAME, "what it waits for, if it does")
+    F(r, TEXT32, wait_on, NAME, "what it waits for, if it does")           \
+    F(r, TEXT64, affinity, NAME, "the CPUs it may use, as 0-1,3")
 
 // system.exceptions: each vector that is in use or was taken, over all CPUs.
 // system.exceptions.n: one vector, a record for each CPU.

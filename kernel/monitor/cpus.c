@@ -49,7 +49,7 @@ void sysinfo_fill_cpu(u32 cpu, struct sysinfo_cpu *out)
 
     ledger_sums(cpu, &s);
     out->id = cpu;
-    out->active = cpus[cpu].online;
+    out->active = cpus[cpu]->online;
     out->frequency = clock_tsc_hz();
     out->elapsed = s.elapsed;
     out->busy = s.elapsed - s.idle;
@@ -135,7 +135,7 @@ static void put_audit(struct chain *out, u32 cpu, const char *account,
 
 static int make_audit(struct chain *out, u32 number UNUSED)
 {
-    struct audit *a = kmalloc(sizeof(*a));
+    struct audit *a = audit_alloc();
     u64 user = 0, kernel = 0;
 
     if (!a)

@@ -7,6 +7,7 @@
 #include "kernel/base/log.h"
 
 #include "kernel/sched/charge.h"
+#include "lib/cpu_memory.h"
 
 #define HISTORY_NS (4 * NSEC_PER_SEC)
 #define INHERITED_NS (100 * NSEC_PER_MSEC)
@@ -20,7 +21,8 @@
 // get one below 0.
 #define FLOOR_START (1ull << 48)
 
-struct run_queue run_queues[CPU_MAX];
+struct run_queue *run_queues[CPU_MAX];
+CPU_MEMORY(run_queues, 1);
 struct sched_cycles sched_cycles;
 
 static u64 cycles(u64 ns)
@@ -212,4 +214,6 @@ void run_queue_init(struct run_queue *rq, struct cpu *cpu)
     callout_init(&rq->slice, slice_over, CALLOUT_INTERRUPT);
     rq->floor = FLOOR_START;
     rq->cpu = cpu;
+    rq->set_word = cpu_set_word(cpu->id);
+    rq->set_bit = cpu_set_bit(cpu->id);
 }

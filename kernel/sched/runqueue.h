@@ -29,6 +29,7 @@ struct run_queue {
     struct cpu *moving_to; // new CPU of the thread being switched out, or NULL
     u64 switches;
     struct cpu *cpu;
+    u32 set_word, set_bit; // of the CPU in a struct cpu_set
 };
 
 // Levels, most urgent first: kernel threads; interactive threads, which sleep
@@ -57,7 +58,7 @@ struct sched_cycles {
 };
 extern struct sched_cycles sched_cycles;
 
-extern struct run_queue run_queues[CPU_MAX];
+extern struct run_queue *run_queues[CPU_MAX];
 
 static inline bool run_queue_idle(const struct run_queue *rq)
 {

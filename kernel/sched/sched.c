@@ -12,6 +12,7 @@
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/charge.h"
 #include "kernel/trace/point.h"
+#include "lib/cpu_memory.h"
 #include "lib/format.h"
 #include "lib/set.h"
 
@@ -56,7 +57,7 @@ enum switch_reason { BLOCKED, PREEMPTED, YIELDED };
 
 static bool allowed_here(const struct run_queue *rq, const struct thread *t)
 {
-    return t->affinity & (1u << rq->cpu->id);
+    return READ_ONCE(t->affinity.words[rq->set_word]) & rq->set_bit;
 }
 
 // Requeues the thread that leaves the CPU if it is still runnable. True if it
@@ -286,7 +287,7 @@ void sched_interrupt_exit(void)
 
 static void init_queue(struct cpu *cpu, struct thread *idle)
 {
-    struct run_queue *rq = &run_queues[cpu->id];
+    struct run_queue *rq = run_queues[cpu->id];
     run_queue_init(rq, cpu);
     rq->idle = rq->running = idle;
     rq->started = rdtsc();
@@ -294,7 +295,7 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     idle->cpu = cpu;
     idle->on_cpu = true;
     idle->state = THREAD_RUNNING;
-    idle->affinity = 1u << cpu->id;
+    cpu_set_add(&idle->affinity, cpu->id);
     idle->priority = PRIORITY_IDLE;
     cpu->thread = idle;
     ledger_start_up_done(&idle->total);
@@ -302,11 +303,12 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
 }
 
 // Each CPU's idle thread: the code that runs there from start-up on.
-static struct thread idle_threads[CPU_MAX];
+static struct thread *idle_threads[CPU_MAX];
+CPU_MEMORY(idle_threads, 1);
 
 struct thread *sched_idle_thread(u32 cpu)
 {
-    return &idle_threads[cpu];
+    return idle_threads[cpu];
 }
 
 void sched_init(void)
@@ -314,7 +316,7 @@ void sched_init(void)
     struct cpu *cpu = this_cpu();
     if (!cpu->id)
         sched_cycles_init();
-    struct thread *idle = &idle_threads[cpu->id];
+    struct thread *idle = idle_threads[cpu->id];
     idle->task = &kernel_task;
 #ifdef LOCKDEP
     idle->mutexes = &idle->lockdep;
@@ -348,7 +350,7 @@ u32 sched_runnable(void)
 {
     u32 n = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        struct run_queue *rq = &run_queues[i];
+        struct run_queue *rq = run_queues[i];
         n += READ_ONCE(rq->count) + !run_queue_idle(rq);
     }
     return n;

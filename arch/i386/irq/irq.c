@@ -12,6 +12,7 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/ledger.h"
 #include "lib/counter.h"
+#include "lib/cpu_memory.h"
 
 #define VECTOR_FIRST 0x20
 #define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
@@ -52,13 +53,14 @@ ERROR_COUNTER(spurious_count, "spurious interrupts, LAPIC",
 ERROR_COUNTER(spurious_i8259_count, "spurious interrupts, 8259",
               "none: the line dropped before it was taken");
 
-struct counter irq_counts[CPU_MAX][VECTORS];
+struct counter *irq_counts[CPU_MAX];
+CPU_MEMORY(irq_counts, VECTORS);
 static bool i8259_used;
 static u32 boot_apic_id;
 
 u64 irq_count(u32 cpu, u32 vector)
 {
-    assert(cpu < CPU_MAX && vector < VECTORS);
+    assert(cpu < cpu_count && vector < VECTORS);
     return counter_read(&irq_counts[cpu][vector]);
 }
 
