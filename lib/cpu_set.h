@@ -100,11 +100,9 @@ static ALWAYS_INLINE bool cpu_set_is_empty_acquire(const struct cpu_set *s)
 // Whether there are members but `cpu`.
 static ALWAYS_INLINE bool cpu_set_has_other(const struct cpu_set *s, u32 cpu)
 {
-    u32 others = READ_ONCE(s->words[cpu_set_word(cpu)]) & ~cpu_set_bit(cpu);
-    if (likely(cpu_set_words == 1) || others)
-        return others;
     for (u32 i = 0; i < cpu_set_words; i++) {
-        if (i != cpu_set_word(cpu) && READ_ONCE(s->words[i]))
+        u32 own = i == cpu_set_word(cpu) ? cpu_set_bit(cpu) : 0;
+        if (READ_ONCE(s->words[i]) & ~own)
             return true;
     }
     return false;
@@ -121,7 +119,7 @@ static ALWAYS_INLINE u32 cpu_set_count(const struct cpu_set *s)
 static ALWAYS_INLINE void cpu_set_copy(struct cpu_set *to,
                                        const struct cpu_set *from)
 {
-    for (u32 i = 0; i < CPU_SET_WORDS_MAX; i++)
+    for (u32 i = 0; i < cpu_set_words; i++)
         WRITE_ONCE(to->words[i], READ_ONCE(from->words[i]));
 }
 static ALWAYS_INLINE struct cpu_set cpu_set_and(const struct cpu_set *a,

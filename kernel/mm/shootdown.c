@@ -29,11 +29,13 @@ static void load(struct aspace *as)
     struct cpu *c = this_cpu();
     struct aspace *old = c->aspace;
     if (as)
-        cpu_set_add_atomic(&as->cpus, c->id);
+        __atomic_fetch_or(&as->cpus.words[c->set_word], c->set_bit,
+                          __ATOMIC_SEQ_CST);
     c->aspace = as;
     pagetable_load(as ? &as->pt : &kernel_pagetable);
     if (old)
-        cpu_set_remove_atomic(&old->cpus, c->id);
+        __atomic_fetch_and(&old->cpus.words[c->set_word], ~c->set_bit,
+                           __ATOMIC_SEQ_CST);
 }
 
 void aspace_switch(struct aspace *as)
@@ -71,6 +73,14 @@ static void shootdown_interrupt(void *arg)
         load(NULL);
 }
 
+static bool other_cpus_use(const struct aspace *as)
+{
+    const struct cpu *c = this_cpu();
+    if (likely(cpu_set_words == 1))
+        return READ_ONCE(as->cpus.words[0]) & ~c->set_bit;
+    return cpu_set_has_other(&as->cpus, c->id);
+}
+
 void tlb_shootdown(struct aspace *as, u32 addr, u32 pages)
 {
     assert(as);
@@ -79,7 +89,7 @@ void tlb_shootdown(struct aspace *as, u32 addr, u32 pages)
     if (this_cpu()->aspace == as)
         flush_here(&s);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    if (cpu_set_has_other(&as->cpus, this_cpu()->id))
+    if (other_cpus_use(as))
         smp_call_set(&as->cpus, shootdown_interrupt, &s);
     preempt_enable();
 }

@@ -214,6 +214,4 @@ void run_queue_init(struct run_queue *rq, struct cpu *cpu)
     callout_init(&rq->slice, slice_over, CALLOUT_INTERRUPT);
     rq->floor = FLOOR_START;
     rq->cpu = cpu;
-    rq->set_word = cpu_set_word(cpu->id);
-    rq->set_bit = cpu_set_bit(cpu->id);
 }

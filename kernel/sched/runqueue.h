@@ -29,7 +29,6 @@ struct run_queue {
     struct cpu *moving_to; // new CPU of the thread being switched out, or NULL
     u64 switches;
     struct cpu *cpu;
-    u32 set_word, set_bit; // of the CPU in a struct cpu_set
 };
 
 // Levels, most urgent first: kernel threads; interactive threads, which sleep

@@ -55,9 +55,10 @@ static struct thread *pick(struct run_queue *rq)
 
 enum switch_reason { BLOCKED, PREEMPTED, YIELDED };
 
-static bool allowed_here(const struct run_queue *rq, const struct thread *t)
+static bool allowed_here(const struct thread *t)
 {
-    return READ_ONCE(t->affinity.words[rq->set_word]) & rq->set_bit;
+    return READ_ONCE(t->affinity.words[this_cpu_read(set_word)]) &
+           this_cpu_read(set_bit);
 }
 
 // Requeues the thread that leaves the CPU if it is still runnable. True if it
@@ -83,7 +84,7 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     bool expired = run_queue_expired(rq);
     charge_relevel(prev);
     // sched_switch_finished moves it, when its stack is no longer in use.
-    if (!allowed_here(rq, prev)) {
+    if (!allowed_here(prev)) {
         charge_leave(rq, prev);
         WRITE_ONCE(prev->state, THREAD_READY);
         rq->moving_to = balance_choose(prev, rq->cpu);
@@ -163,7 +164,7 @@ static void choose_and_switch(enum switch_reason reason)
 
     if (prev != rq->idle) {
         if (prev->state == THREAD_RUNNING && !rq->count &&
-            allowed_here(rq, prev)) { // no other thread: continue
+            allowed_here(prev)) { // no other thread: continue
             spin_unlock_irq(&rq->lock, 0);
             return;
         }

@@ -113,9 +113,10 @@ void sched_inherit(struct thread *child)
 {
     const struct thread *from = current;
     child->priority = PRIORITY_INTERACTIVE;
-    child->affinity = cpu_set_below(cpu_count);
-    if (from->task == &kernel_task)
+    if (from->task == &kernel_task) {
+        child->affinity = cpu_set_below(cpu_count);
         return;
+    }
     // While the thread runs, only its own CPU's scheduler changes its history.
     u32 flags = irq_save();
     child->history = from->history;

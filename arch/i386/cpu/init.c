@@ -127,6 +127,7 @@ void cpu_init_boot(void)
         (*m)->of_cpu[0] = (*m)->of_boot_cpu;
     struct cpu *cpu = cpus[0];
     cpu->self = cpu;
+    cpu->set_bit = cpu_set_bit(0);
     cpu->arch = &boot_arch;
     cpu->irq_counts = irq_counts[0];
     cpu->ledger = &ledger_none;

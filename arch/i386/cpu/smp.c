@@ -178,6 +178,8 @@ static bool prepare_cpu(u32 id, u32 apic_id)
     struct cpu *c = cpus[id];
     c->self = c;
     c->id = id;
+    c->set_word = cpu_set_word(id);
+    c->set_bit = cpu_set_bit(id);
     c->apic_id = apic_id;
     c->arch = (struct arch_cpu *)block;
     c->irq_counts = irq_counts[id];
