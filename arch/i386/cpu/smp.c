@@ -35,6 +35,8 @@ KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 #define ARRIVAL_WAIT (3 * NSEC_PER_SEC)
 #define ONLINE_WAIT (20 * NSEC_PER_SEC)
 
+#define FRAMES_KEPT (MIB(2) / PAGE_SIZE) // free; CPUs do not take these
+
 extern const u8 trampoline_start[], trampoline_end[];
 extern const u8 trampoline_data_start[];
 
@@ -166,7 +168,8 @@ static u32 lay_out(u32 id, char *block)
 // Memory for CPU `id`: its private structures and its idle stack.
 static bool prepare_cpu(u32 id, u32 apic_id)
 {
-    char *block = cpu_frames(lay_out(id, NULL));
+    char *block = frames_free() < FRAMES_KEPT ? NULL
+                                              : cpu_frames(lay_out(id, NULL));
     if (!block)
         return false;
     char *stack = kstack_alloc();
@@ -205,7 +208,7 @@ static u32 release(u32 others)
         if (!READ_ONCE(slot->arrived)) {
             dismiss(slot, "does not answer");
         } else if (!prepare_cpu(count, slot->apic_id)) {
-            dismiss(slot, "is not used: out of memory");
+            dismiss(slot, "is not used: there is too little memory");
         } else {
             slot->cpu = cpus[count];
             barrier(); // x86 keeps the order of stores
