@@ -15,6 +15,11 @@
 u32 acpi_cpu_count;
 u32 acpi_cpu_apic_ids[CPU_MAX];
 
+// The input at which CPUs expect NMIs, and the APIC ids of those that expect
+// them at the other one.
+static u32 nmi_lint = 1;
+static u32 nmi_exceptions[CPU_MAX], nmi_exception_count;
+
 static paddr_t lapic_address = LAPIC_DEFAULT_BASE;
 
 void cpu_found(u32 apic_id)
@@ -78,6 +83,36 @@ void cpus_complete(void)
     }
     acpi_cpu_apic_ids[i] = acpi_cpu_apic_ids[0];
     acpi_cpu_apic_ids[0] = boot;
+}
+
+static u32 nmi_exception(u32 apic_id)
+{
+    u32 i = 0;
+    while (i < nmi_exception_count && nmi_exceptions[i] != apic_id)
+        i++;
+    return i;
+}
+
+void nmi_inputs_found(u32 lint)
+{
+    nmi_lint = lint != 0;
+    nmi_exception_count = 0;
+}
+
+void nmi_input_found(u32 apic_id, u32 lint)
+{
+    u32 i = nmi_exception(apic_id);
+    bool is = i < nmi_exception_count, should = nmi_lint != (lint != 0);
+    if (is && !should)
+        nmi_exceptions[i] = nmi_exceptions[--nmi_exception_count];
+    else if (should && !is && i < CPU_MAX)
+        nmi_exceptions[nmi_exception_count++] = apic_id;
+}
+
+u32 nmi_input(u32 apic_id)
+{
+    bool excepted = nmi_exception(apic_id) < nmi_exception_count;
+    return excepted ? !nmi_lint : nmi_lint;
 }
 
 void lapic_found(paddr_t base)

@@ -116,11 +116,11 @@ static void read_entry(const struct entry *e)
     }
 }
 
-static void set_nmi_input(u32 uid, u32 lint)
+static void nmi_input_of(u32 uid, u32 lint)
 {
     for (u32 i = 0; i < known_count; i++) {
         if (known[i].uid == uid)
-            lapic_set_nmi_input(known[i].apic_id, lint);
+            nmi_input_found(known[i].apic_id, lint);
     }
 }
 
@@ -132,9 +132,9 @@ static void read_nmi(const struct entry *e)
     u32 uid = wide ? e->x2apic_nmi.uid : e->nmi.uid;
     u32 lint = wide ? e->x2apic_nmi.lint : e->nmi.lint;
     if (uid == (wide ? ALL_X2APIC_CPUS : ALL_CPUS))
-        lapic_set_nmi_inputs(lint);
+        nmi_inputs_found(lint);
     else
-        set_nmi_input(uid, lint);
+        nmi_input_of(uid, lint);
 }
 
 // Calls fn with a copy of each entry, zero-filled if the entry is short. False:

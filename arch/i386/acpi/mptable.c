@@ -105,9 +105,9 @@ static void read_local_interrupt(const struct entry *e)
     if (e->id != INTERRUPT_NMI)
         return;
     if (e->interrupt.apic == ALL_APICS)
-        lapic_set_nmi_inputs(e->interrupt.pin);
+        nmi_inputs_found(e->interrupt.pin);
     else
-        lapic_set_nmi_input(e->interrupt.apic, e->interrupt.pin);
+        nmi_input_found(e->interrupt.apic, e->interrupt.pin);
 }
 
 static void read_ioapic(const struct entry *e)

@@ -84,11 +84,6 @@ bool apic_x2apic;
 
 static volatile u32 *registers;
 
-// The input at which CPUs expect NMIs: LINT1, or what the firmware says of all;
-// and the APIC ids of those that expect them at the other input.
-static u32 nmi_lint = 1;
-static u32 nmi_exceptions[CPU_MAX], nmi_exception_count;
-
 static ALWAYS_INLINE u32 lapic_read(u32 reg)
 {
     return apic_x2apic ? (u32)read_msr(MSR_X2APIC(reg)) : registers[reg / 4];
@@ -109,36 +104,6 @@ int lapic_map(paddr_t base)
         return -ENOMEM;
     apic_present = true;
     return 0;
-}
-
-static u32 nmi_exception(u32 apic_id)
-{
-    u32 i = 0;
-    while (i < nmi_exception_count && nmi_exceptions[i] != apic_id)
-        i++;
-    return i;
-}
-
-void lapic_set_nmi_inputs(u32 lint)
-{
-    nmi_lint = lint != 0;
-    nmi_exception_count = 0;
-}
-
-void lapic_set_nmi_input(u32 apic_id, u32 lint)
-{
-    u32 i = nmi_exception(apic_id);
-    bool is = i < nmi_exception_count, should = nmi_lint != (lint != 0);
-    if (is && !should)
-        nmi_exceptions[i] = nmi_exceptions[--nmi_exception_count];
-    else if (should && !is && i < CPU_MAX)
-        nmi_exceptions[nmi_exception_count++] = apic_id;
-}
-
-static u32 nmi_input(u32 apic_id)
-{
-    bool excepted = nmi_exception(apic_id) < nmi_exception_count;
-    return excepted ? !nmi_lint : nmi_lint;
 }
 
 static bool locked_in_x2apic_mode(void)
