@@ -102,13 +102,18 @@ def test_kernel_on_many_cpus():
 
 
 @pytest.mark.parametrize("topology, last, options", (
-    ("36,sockets=6,cores=3,threads=2", 45, []),
-    ("255", 254, ["--machine", "q35"])), ids=("sparse", "255"))
+    ("36,sockets=6,cores=3,threads=2", (45, "5:2.1"), []),
+    ("255", (254, "0:254.0"), ["--machine", "q35"])), ids=("sparse", "255"))
 def test_apic_ids(topology, last, options):
-    """APIC ids may have holes, and go up to 254."""
+    """APIC ids may have holes, and go up to 254. They are fields of bits: the package, the
+    core in it, the hardware thread."""
     cpus = int(topology.split(",")[0])
-    run = vm("grep -w apicid /proc/cpuinfo | tail -n 1; /test/many_cpus && stats --audit",
+    run = vm("grep -w apicid /proc/cpuinfo | tail -n 1; ls /sensors/sched | grep -c switch;"
+             " tasks -c | tail -n 1; /test/many_cpus && stats --audit",
              "--qemu-args", f"-smp {topology}", *options, smp=cpus)
     assert run.status == 0, run
-    assert re.search(f"^apicid\t+: {last}\n{cpus} CPUs$", run.output, re.MULTILINE), run
+    apic_id, place = last
+    assert run.output.startswith(f"apicid\t\t: {apic_id}\n{cpus}\n"), run
+    row = run.output.splitlines()[2].split()
+    assert row[0] == str(cpus - 1) and row[9] == place, run
     check_audit(run.output, cpus)

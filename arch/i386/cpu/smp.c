@@ -13,6 +13,7 @@
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/thermal.h"
+#include "arch/i386/cpu/topology.h"
 #include "arch/i386/cpu/trampoline.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/mmu.h"
@@ -168,8 +169,8 @@ static u32 lay_out(u32 id, char *block)
 // Memory for CPU `id`: its private structures and its idle stack.
 static bool prepare_cpu(u32 id, u32 apic_id)
 {
-    char *block = frames_free() < FRAMES_KEPT ? NULL
-                                              : cpu_frames(lay_out(id, NULL));
+    char *block =
+        frames_free() < FRAMES_KEPT ? NULL : cpu_frames(lay_out(id, NULL));
     if (!block)
         return false;
     char *stack = kstack_alloc();
@@ -266,6 +267,7 @@ NOTRACE void ap_main(struct cpu *cpu)
     tlb_flush_all();
     lapic_init_cpu();
     thermal_init_cpu();
+    topology_init_cpu();
     lapic_timer_init_cpu();
     WRITE_ONCE(cpu->arch->up, true);
     while (!READ_ONCE(cpu->online)) {

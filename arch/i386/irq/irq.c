@@ -14,6 +14,7 @@
 #include "lib/counter.h"
 #include "lib/cpu_memory.h"
 
+#define DESTINATION_MAX 0xfeu // of a device's interrupt; 0xff is all CPUs
 #define VECTOR_FIRST 0x20
 #define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
 #define VECTOR_LAPIC_FIRST 0xe0
@@ -334,6 +335,10 @@ void irq_init(void)
     if (!apic_present)
         return;
     boot_apic_id = lapic_id();
+    if (boot_apic_id > DESTINATION_MAX)
+        log_printf("irq: devices cannot interrupt the boot CPU: its APIC id %u "
+                   "is above %u\n",
+                   boot_apic_id, DESTINATION_MAX);
     irq_register_vector(VECTOR_SPURIOUS, spurious, NULL, "spurious");
     irq_register_vector(VECTOR_DEFERRED, deferred, NULL, "deferred by NMIs");
     if (i8259_used)
