@@ -59,11 +59,13 @@ static ALWAYS_INLINE struct cpu_set cpu_set_of(u32 cpu)
 static ALWAYS_INLINE struct cpu_set cpu_set_below(u32 count)
 {
     struct cpu_set s = CPU_SET_EMPTY;
-    for (u32 i = 0; i < cpu_set_words && count; i++) {
-        u32 n = count < CPU_SET_WORD_BITS ? count : CPU_SET_WORD_BITS;
-        s.words[i] = ~0u >> (CPU_SET_WORD_BITS - n);
-        count -= n;
+    u32 i = 0;
+    for (; i < cpu_set_words && count >= CPU_SET_WORD_BITS; i++) {
+        s.words[i] = ~0u;
+        count -= CPU_SET_WORD_BITS;
     }
+    if (i < cpu_set_words)
+        s.words[i] = cpu_set_bit(count) - 1; // the rest: below a word's bits
     return s;
 }
 
@@ -106,15 +108,6 @@ static ALWAYS_INLINE bool cpu_set_has_other(const struct cpu_set *s, u32 cpu)
             return true;
     }
     return false;
-}
-static ALWAYS_INLINE u32 cpu_set_count(const struct cpu_set *s)
-{
-    u32 n = 0;
-    for (u32 i = 0; i < cpu_set_words; i++) {
-        for (u32 left = READ_ONCE(s->words[i]); left; left &= left - 1)
-            n++;
-    }
-    return n;
 }
 static ALWAYS_INLINE void cpu_set_copy(struct cpu_set *to,
                                        const struct cpu_set *from)

@@ -77,9 +77,10 @@ int stream_map_ring(struct stream *s, u32 addr, u32 size)
     u32 n = 0, most = (cpu_count + 1) * sizeof(struct sprofile_span);
     if (!s->rings.mapped || size < most)
         return -EINVAL;
-    struct sprofile_span *all = kmalloc(2 * most), *there = all + cpu_count + 1;
+    struct sprofile_span *all = kmalloc(2 * most);
     if (!all)
         return -ENOMEM;
+    struct sprofile_span *there = all + cpu_count + 1;
     for (u32 i = 0; i <= cpu_count; i++)
         all[i] = span(s, i, ring_head(stream_ring(s, i)));
     for (u32 i = cpu_count; i <= cpu_count; i--) {

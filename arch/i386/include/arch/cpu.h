@@ -41,7 +41,7 @@ struct cpu {
     struct frame_cache *frame_cache; // kernel/mm
     struct syscall_counts *syscalls; // kernel/syscall
     void *idle_stack_top;
-    u32 set_word, set_bit; // its place in a struct cpu_set
+    u32 set_word, set_bit;         // its place in a struct cpu_set
     u32 locks_taken[LOCK_CLASSES]; // kernel/sync/lock_class.h
     struct arch_cpu *arch;         // gdt, tss, ...: private to arch/
 };
