@@ -65,9 +65,9 @@ struct session {
     const char *instead_of; // as in struct sprofile_info
     // At the start of the current interval; of all intervals before it.
     struct session_sums since, before;
-    u64 cost, interrupts; // charged: TSC cycles, and of how many (cost.c)
-    u64 ended_cycles;     // of ended targets; tasks_lock
-    struct session_cpu cpu[CPU_MAX];
+    u64 cost, interrupts;     // charged: TSC cycles, and of how many (cost.c)
+    u64 ended_cycles;         // of ended targets; tasks_lock
+    struct session_cpu cpu[]; // of each CPU
 };
 
 extern struct session *sampled;

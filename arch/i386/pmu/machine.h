@@ -4,9 +4,9 @@
 #include "arch/cpu.h"
 #include "arch/i386/pmu/counters.h"
 
-extern struct pmu_cpu pmu_cpus[CPU_MAX];
+extern struct pmu_cpu *pmu_cpus[CPU_MAX];
 
 static inline struct pmu_cpu *pmu_this_cpu(void)
 {
-    return &pmu_cpus[this_cpu()->id];
+    return pmu_cpus[this_cpu()->id];
 }
