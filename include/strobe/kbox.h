@@ -9,6 +9,7 @@
 // (M.S. thesis of S. Kozina, section 6.2).
 #pragma once
 
+#include <strobe/core_clock.h>
 #include <strobe/ipc.h>
 
 #define SYS_kbox_connect 1020
@@ -149,6 +150,8 @@ struct sprofile_info {
     char instead_of[SPROFILE_SOURCE_NAME];
     uint64_t tool_cycles; // TSC cycles of the profiling task, on all CPUs
     uint64_t interrupts;  // the number of interrupts in `cycles`
+    // Its cycles: of all CPUs since BEGIN, without pauses.
+    struct strobe_core_clock clock;
 };
 
 #define SPROFILE_COUNTS_MAX 16
@@ -185,6 +188,8 @@ struct sprofile_counts {
     uint32_t tasks; // living targets
     uint64_t elapsed_ns, tsc_hz;
     struct sprofile_count count[SPROFILE_COUNTS_MAX];
+    // Its cycles: of all CPUs since the counts began.
+    struct strobe_core_clock clock;
 };
 
 // The record stream: 8-byte aligned records, each with this head. Records of

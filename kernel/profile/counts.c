@@ -11,6 +11,7 @@
 #include "kernel/profile/counts.h"
 
 #include "arch/clock.h"
+#include "arch/core_clock.h"
 #include "arch/cpu.h"
 #include "arch/pmu.h"
 #include "kernel/base/errno.h"
@@ -69,8 +70,9 @@ struct counts {
     struct stream stream;
     u32 events;
     struct event event[SPROFILE_COUNTS_MAX];
-    struct pmu_counting *group; // NULL: no hardware event
-    struct sums ended, base;    // of ended targets; at the start
+    struct pmu_counting *group;          // NULL: no hardware event
+    struct sums ended, base;             // of ended targets; at the start
+    struct strobe_core_clock clock_base; // its cycles at the start
 };
 
 static u32 active; // mask of slots; marked accesses
@@ -203,6 +205,7 @@ static void start(struct stream *s)
     mutex_assert_held(&streams_lock);
     struct counts *c = counts_of(s);
     c->base = sums_now(c);
+    core_clock_read(&c->clock_base);
     s->since_ns = clock_now_ns();
     activate(c);
 }
@@ -315,6 +318,7 @@ int counts_begin(struct task *task, const struct sprofile_count_options *o,
     if (!c)
         return -ENOMEM;
     memset(c, 0, sizeof(*c));
+    core_clock_describe(&c->clock_base);
     stream_init(&c->stream, &counting, task, o->flags);
     err = take_events(c, o);
     if (!err)
@@ -367,6 +371,17 @@ static void put(const struct event *e, const struct sums *sums,
     }
 }
 
+// Of the time that is counted.
+static void read_clock(const struct counts *c, struct strobe_core_clock *out)
+{
+    *out = c->clock_base;
+    core_clock_read(out);
+    out->actual -= c->clock_base.actual;
+    out->reference -= c->clock_base.reference;
+    if (c->stream.wait_exec)
+        out->actual = out->reference = 0;
+}
+
 void counts_read(struct stream *s, struct sprofile_counts *out)
 {
     struct counts *c = counts_of(s);
@@ -385,5 +400,6 @@ void counts_read(struct stream *s, struct sprofile_counts *out)
     };
     for (u32 i = 0; i < c->events; i++)
         put(&c->event[i], &sums, group, &out->count[i]);
+    read_clock(c, &out->clock);
     mutex_unlock(&streams_lock);
 }

@@ -1,6 +1,7 @@
 // Sessions: streams that sample. Their begin and end, the accounting of
 // measured time, and their info.
 
+#include "arch/core_clock.h"
 #include "arch/pmu.h"
 #include "arch/trap.h"
 #include "kernel/base/errno.h"
@@ -143,9 +144,13 @@ static u64 targets_cycles(struct session *s)
 // Called right after quiesce. The time of a system session is that of all CPUs.
 static void read_sums(struct session *s, struct session_sums *out)
 {
+    struct strobe_core_clock clock;
+    core_clock_read(&clock);
     *out = (struct session_sums){
         .in_handlers = handler_cycles(s),
         .tool = cost_of_tool(s),
+        .actual = clock.actual,
+        .reference = clock.reference,
     };
     for (u32 i = 0; i < cpu_count; i++) {
         out->all += boundary[i].time;
@@ -166,6 +171,8 @@ static void add_passed(struct session *s, struct session_sums *sums)
     sums->all += now.all - s->since.all;
     sums->ticks += now.ticks - s->since.ticks;
     sums->tool += now.tool - s->since.tool;
+    sums->actual += now.actual - s->since.actual;
+    sums->reference += now.reference - s->since.reference;
 }
 
 // Starts an interval. Not preempted, so that the ledger and the sample counters
@@ -322,6 +329,7 @@ int session_begin(struct task *task, const struct sprofile_options *o,
     }
     s->flags = o->flags;
     s->asked_hz = o->rate_hz;
+    core_clock_describe(&s->clock);
     mutex_lock(&streams_lock);
     err = begin_locked(s, o);
     mutex_unlock(&streams_lock);
@@ -421,6 +429,7 @@ void session_info(struct stream *stream, struct sprofile_info *out)
         .tasks = READ_ONCE(stream->live),
         .random = s->rate.random,
         .hides_kernel = stream->limited,
+        .clock = s->clock,
         .tasks_lost = READ_ONCE(stream->rings.events_lost),
     };
     strlcpy(out->source, s->source->name, sizeof(out->source));
@@ -435,6 +444,8 @@ void session_info(struct stream *stream, struct sprofile_info *out)
         add_passed(s, &sums);
     }
     out->tool_cycles = sums.tool;
+    out->clock.actual = sums.actual;
+    out->clock.reference = sums.reference;
     costs_divide();
     out->elapsed_ns = stream_elapsed_ns(stream);
     session_counts(s, out);

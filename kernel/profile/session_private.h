@@ -53,6 +53,7 @@ struct session_sums {
     u64 all;         // TSC cycles of all CPUs
     u64 ticks;       // due on all CPUs, if the source counts them
     u64 tool;        // TSC cycles of the profiling task
+    u64 actual, reference; // of all CPUs (<strobe/core_clock.h>)
 };
 
 struct session {
@@ -62,7 +63,8 @@ struct session {
     struct sample_rate rate;
     struct session_modes modes;
     u32 asked_hz, flags;
-    const char *instead_of; // as in struct sprofile_info
+    const char *instead_of;         // as in struct sprofile_info
+    struct strobe_core_clock clock; // without cycles
     // At the start of the current interval; of all intervals before it.
     struct session_sums since, before;
     u64 cost, interrupts;     // charged: TSC cycles, and of how many (cost.c)

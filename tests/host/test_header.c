@@ -1,5 +1,6 @@
 // The header of reports: it shows every deviation from the requested options,
 // and no value that is unknown.
+// link: user/libprofile/core_clock.c
 // link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
@@ -96,6 +97,24 @@ static void older_recording(void **state UNUSED)
     info.interrupts = info.tool_cycles = 0;
     print(&info, &asked, false);
     says("Cost:    100 cycles a sample, 0.000 % of the CPUs in interrupts\n");
+}
+
+// What the cycles of this report are: nothing is said where nothing is known.
+static void clock_named(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.clock.idle = STROBE_IDLE_HLT;
+    print(&info, &asked, false);
+    says_not("Clock:");
+    info.clock.tsc = STROBE_TSC_INVARIANT;
+    info.clock.turbo = STROBE_TURBO_OFF;
+    print(&info, &asked, false);
+    says(" the tool itself\nClock:   TSC 1.000 GHz, constant; turbo off; idle "
+         "by HLT (C1)\n");
+    print(&info, &asked, true);
+    says("\"tsc_hz\": 1000000000,\n  \"clock\": {\"tsc\": \"invariant\", ");
 }
 
 // What the percentages are of, and their precision.
@@ -275,7 +294,7 @@ int main(void)
         cmocka_unit_test(older_recording),  cmocka_unit_test(shares_said),
         cmocka_unit_test(by_period),        cmocka_unit_test(events_at_a_rate),
         cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
-        cmocka_unit_test(chains_not_whole),
+        cmocka_unit_test(chains_not_whole), cmocka_unit_test(clock_named),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 // link: user/libprofile/images_read.c
 // link: user/libprofile/perf_write.c user/libprofile/known_threads.c
 // link: user/libprofile/output.c user/libstrobe/table.c
-// link: user/libprofile/perf_features.c
+// link: user/libprofile/perf_features.c user/libprofile/core_clock.c
 // link: user/libprofile/perf_repair.c user/libprofile/mapping.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/perf_programs.c
@@ -160,6 +160,7 @@ static void write_stream(u32 count, bool end)
 {
     char *const command[] = { "sprofile", "-o", "x", NULL };
     struct perf_environment environment = { .host = "strobe",
+                                            .cpu = "Model",
                                             .release = "0.1",
                                             .version = "#1 SMP v0.1",
                                             .machine = "i686",
@@ -521,8 +522,8 @@ static void features(void **state UNUSED)
     const u64 wanted = 1 << PERF_FEATURE_BUILD_ID | 1 << PERF_FEATURE_HOSTNAME |
                        1 << PERF_FEATURE_OS_RELEASE |
                        1 << PERF_FEATURE_VERSION | 1 << PERF_FEATURE_ARCH |
-                       1 << PERF_FEATURE_CPUS | 1 << PERF_FEATURE_COMMAND |
-                       1 << PERF_FEATURE_EVENTS;
+                       1 << PERF_FEATURE_CPUS | 1 << PERF_FEATURE_CPU |
+                       1 << PERF_FEATURE_COMMAND | 1 << PERF_FEATURE_EVENTS;
     struct perf_header h;
     struct perf_section s;
     write_file(true);

@@ -219,6 +219,8 @@ def test_header(out):
     assert "hostname : strobe" in text
     assert "arch : i686" in text
     assert "nrcpus online : 4" in text
+    # The emulator reports nothing about a clock: no phrase behind the name.
+    assert re.search(r"cpudesc : [^;]*\S[^;]*$", text, re.MULTILINE), text
     assert "cmdline : sprofile -g --json -R -F 2000 -o all.perf sh -c" in text
     assert "name = cpu-clock" in text
 

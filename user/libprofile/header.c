@@ -1,5 +1,6 @@
 #include "header.h"
 
+#include "core_clock.h"
 #include "shares.h"
 #include "sources.h"
 #include "user/libstrobe/strobe.h"
@@ -212,6 +213,7 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_hidden(out, info);
     print_ticks(out, info);
     print_cost(out, info);
+    core_clock_print(out, &info->clock, info->tsc_hz);
     print_shares(out, info, s, event);
     if (unknown > 0)
         fprintf(out,

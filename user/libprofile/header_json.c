@@ -1,6 +1,7 @@
 // The report header as JSON, in the same form for every tool.
 #include "header.h"
 
+#include "core_clock.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
@@ -67,5 +68,6 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "interrupts", info->interrupts);
     print_number(out, "tool_cycles", info->tool_cycles);
     print_number(out, "tsc_hz", info->tsc_hz);
+    core_clock_print_json(out, &info->clock);
     print_number(out, "elapsed_ns", info->elapsed_ns);
 }

@@ -1,8 +1,10 @@
 #include "perf_features.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core_clock.h"
 #include "lib/types.h"
 
 #define BLOB_FIRST 256u
@@ -179,6 +181,17 @@ static void add_command(struct blob *b, char *const *command)
         add_string(b, command[i]);
 }
 
+// The CPU's name, and what its TSC counts if that is known.
+static void add_cpu(struct blob *b, const char *name,
+                    const struct sprofile_info *info)
+{
+    char clock[CORE_CLOCK_SIZE], text[2 * CORE_CLOCK_SIZE];
+    core_clock_text(clock, &info->clock, info->tsc_hz);
+    snprintf(text, sizeof(text), "%s%s%s", name,
+             name[0] != '\0' && clock[0] != '\0' ? "; " : "", clock);
+    add_string(b, text);
+}
+
 void perf_feature_make(struct blob *out, unsigned feature,
                        const struct perf_environment *environment,
                        const struct perf_event *events, uint32_t count)
@@ -199,6 +212,9 @@ void perf_feature_make(struct blob *out, unsigned feature,
     case PERF_FEATURE_CPUS:
         add_word(out, environment->cpus); // CPUs present
         add_word(out, environment->cpus); // CPUs online
+        break;
+    case PERF_FEATURE_CPU:
+        add_cpu(out, environment->cpu, events[0].info);
         break;
     case PERF_FEATURE_COMMAND:
         add_command(out, environment->command);

@@ -40,6 +40,7 @@ struct perf_event {
 // The description of the machine and of the command.
 struct perf_environment {
     const char *host, *release, *version, *machine; // as uname reports them
+    const char *cpu;                                // its name; "": unknown
     uint32_t cpus;
     char *const *command; // terminated by NULL
     uint8_t kernel_id[20];

@@ -214,6 +214,7 @@ struct perf_remote {
 #define PERF_FEATURE_VERSION 5 // of the kernel that took the samples
 #define PERF_FEATURE_ARCH 6
 #define PERF_FEATURE_CPUS 7
+#define PERF_FEATURE_CPU 8 // its name, and what its clock counts
 #define PERF_FEATURE_COMMAND 11
 #define PERF_FEATURE_EVENTS 12
 #define PERF_FEATURES 32 // all features that Strobe knows are below this

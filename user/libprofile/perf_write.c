@@ -376,8 +376,8 @@ static void put_features(struct perf_writer *w,
 {
     static const unsigned features[] = {
         PERF_FEATURE_HOSTNAME, PERF_FEATURE_OS_RELEASE, PERF_FEATURE_VERSION,
-        PERF_FEATURE_ARCH,     PERF_FEATURE_CPUS,       PERF_FEATURE_COMMAND,
-        PERF_FEATURE_EVENTS,
+        PERF_FEATURE_ARCH,     PERF_FEATURE_CPUS,       PERF_FEATURE_CPU,
+        PERF_FEATURE_COMMAND,  PERF_FEATURE_EVENTS,
     };
     for (uint32_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
         struct blob b = { 0 };

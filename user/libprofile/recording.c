@@ -17,11 +17,29 @@ static int64_t now_ms(void)
     return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
 }
 
+// Stores the CPU's name, as /proc/cpuinfo has it, or "".
+static void read_cpu_name(char *name, size_t size)
+{
+    char line[128];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+
+    name[0] = '\0';
+    while (f && name[0] == '\0' && fgets(line, sizeof(line), f)) {
+        char *value = strstr(line, ": ");
+        line[strcspn(line, "\n")] = '\0';
+        if (strncmp(line, "model name", strlen("model name")) == 0 && value)
+            snprintf(name, size, "%s", value + 2);
+    }
+    if (f)
+        fclose(f);
+}
+
 void recording_begin(struct recording *r, char *const *command,
                      struct events *events)
 {
     struct perf_event list[EVENTS_MAX];
     struct utsname name;
+    char cpu[64];
     if (!r->path)
         return;
     r->events = events;
@@ -31,7 +49,9 @@ void recording_begin(struct recording *r, char *const *command,
     }
     if (uname(&name) < 0)
         fail(1, "%s: %s", r->path, strerror(errno));
+    read_cpu_name(cpu, sizeof(cpu));
     struct perf_environment environment = {
+        .cpu = cpu,
         .host = name.nodename,
         .release = name.release,
         .version = name.version,

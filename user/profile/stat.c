@@ -2,6 +2,7 @@
 // program runs, without sampling it.
 #include "profile.h"
 
+#include "user/libprofile/core_clock.h"
 #include "user/libstrobe/child.h"
 
 #include <errno.h>
@@ -223,6 +224,7 @@ static void print(const struct stat_settings *s, const struct child *child,
     if (counts->tasks > 0)
         printf("%16u   of its tasks live on, and are not waited for\n",
                counts->tasks);
+    core_clock_print(stdout, &counts->clock, counts->tsc_hz);
 }
 
 static void print_json(const struct stat_settings *s, const struct child *child,
@@ -231,8 +233,10 @@ static void print_json(const struct stat_settings *s, const struct child *child,
     printf("{\n  \"program\": ");
     json_string(stdout, child->path, strlen(child->path));
     printf(",\n  \"task\": %d, \"elapsed_ns\": %" PRIu64
-           ", \"tsc_hz\": %" PRIu64 ", \"alive\": %u,\n  \"counts\": [",
+           ", \"tsc_hz\": %" PRIu64 ", \"alive\": %u,\n",
            child->pid, counts->elapsed_ns, counts->tsc_hz, counts->tasks);
+    core_clock_print_json(stdout, &counts->clock);
+    printf("  \"counts\": [");
     for (uint32_t i = 0; i < counts->events; i++) {
         const struct sprofile_count *c = &counts->count[i];
         const char *name = s->options.event[i];

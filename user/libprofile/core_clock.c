@@ -1,0 +1,108 @@
+#include "core_clock.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static void add(char text[CORE_CLOCK_SIZE], const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list values;
+
+    va_start(values, format);
+    vsnprintf(text + used, CORE_CLOCK_SIZE - used, format, values);
+    va_end(values);
+}
+
+static const char *tsc_kind(uint32_t tsc)
+{
+    switch (tsc) {
+    case STROBE_TSC_FOLLOWS:
+        return ", which follows the core's clock";
+    case STROBE_TSC_CONSTANT:
+    case STROBE_TSC_INVARIANT:
+        return ", constant";
+    }
+    return "";
+}
+
+static const char *idle_name(uint32_t idle)
+{
+    return idle == STROBE_IDLE_HLT ? "hlt" : "";
+}
+
+static void add_rates(char text[CORE_CLOCK_SIZE],
+                      const struct strobe_core_clock *c)
+{
+    if (c->reference > 0)
+        add(text,
+            "; the cores ran at %.2f times their base rate on average "
+            "(APERF/MPERF)",
+            (double)c->actual / c->reference);
+    if (c->base_mhz > 0)
+        add(text, "; base %.3f GHz", c->base_mhz / 1e3);
+    if (c->max_mhz > c->base_mhz)
+        add(text, "%s at most %.3f GHz", c->base_mhz > 0 ? "," : ";",
+            c->max_mhz / 1e3);
+}
+
+void core_clock_text(char text[CORE_CLOCK_SIZE],
+                     const struct strobe_core_clock *c, uint64_t tsc_hz)
+{
+    text[0] = '\0';
+    if (c->tsc == STROBE_TSC_UNKNOWN && c->turbo == STROBE_TURBO_UNKNOWN &&
+        c->reference == 0)
+        return;
+    add(text, "TSC %.3f GHz%s", tsc_hz / 1e9, tsc_kind(c->tsc));
+    add_rates(text, c);
+    if (c->turbo != STROBE_TURBO_UNKNOWN)
+        add(text, "; turbo %s", c->turbo == STROBE_TURBO_ON ? "on" : "off");
+    if (c->idle == STROBE_IDLE_HLT)
+        add(text, "; idle by HLT (C1)");
+}
+
+void core_clock_print(FILE *out, const struct strobe_core_clock *c,
+                      uint64_t tsc_hz)
+{
+    char text[CORE_CLOCK_SIZE];
+
+    core_clock_text(text, c, tsc_hz);
+    if (text[0] != '\0')
+        fprintf(out, "Clock:   %s\n", text);
+}
+
+static const char *tsc_name(uint32_t tsc)
+{
+    switch (tsc) {
+    case STROBE_TSC_FOLLOWS:
+        return "follows the core";
+    case STROBE_TSC_CONSTANT:
+        return "constant";
+    case STROBE_TSC_INVARIANT:
+        return "invariant";
+    }
+    return "";
+}
+
+static const char *turbo_name(uint32_t turbo)
+{
+    switch (turbo) {
+    case STROBE_TURBO_ON:
+        return "on";
+    case STROBE_TURBO_OFF:
+        return "off";
+    }
+    return "";
+}
+
+void core_clock_print_json(FILE *out, const struct strobe_core_clock *c)
+{
+    fprintf(out,
+            "  \"clock\": {\"tsc\": \"%s\", \"turbo\": \"%s\", \"idle\": "
+            "\"%s\", \"base_mhz\": %u, \"max_mhz\": %u, \"ratio\": ",
+            tsc_name(c->tsc), turbo_name(c->turbo), idle_name(c->idle),
+            c->base_mhz, c->max_mhz);
+    if (c->reference > 0)
+        fprintf(out, "%.4f},\n", (double)c->actual / c->reference);
+    else
+        fputs("null},\n", out);
+}
