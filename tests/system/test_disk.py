@@ -167,7 +167,8 @@ dd: .*'/disk/zeros': I/O error
 profile: -o /disk/perf.data: some of it could not be written: .*
 balanced
 """, run.output), run
-    assert re.search("ahci: sata0: command 0x35, sector [0-9]+: it reports an error ",
+    # The first that failed: a read, a write or a flush.
+    assert re.search("ahci: sata0: command 0x(25|35|ea), sector [0-9]+: it reports an error ",
                      run.console), run
     assert NOTHING_LOST in run.console and "given up" not in run.console, run
     repair_profile(partition(disk, tmp_path), "perf.data", tmp_path,
