@@ -7,13 +7,9 @@
 #include "kernel/fs/path.h"
 #include "kernel/mm/heap.h"
 #include "kernel/syscall/syscall.h"
-
-#define TRANSFER_MAX 0x7ffff000u // the maximum transfer, as on Linux
-#define IOV_MAX 1024u
-#define IOV_SMALL 8u
+#include "kernel/syscall/vector.h"
 
 typedef int (*transfer_fn)(struct file *f, struct io *io, u64 *pos);
-_Static_assert(sizeof(struct iovec_k) == 8, "struct iovec of the ABI");
 
 static NOINLINE int cannot_transfer(const struct file *f)
 {
@@ -117,53 +113,6 @@ s32 sys_pwrite64(u32 fd, u32 buffer, u32 count, u32 offset_low, u32 offset_high)
 }
 
 // --- vectors ----------------------------------------------------------------
-
-struct vector {
-    struct iovec_k small[IOV_SMALL], *parts;
-    struct io io;
-};
-
-// The total is limited as a single transfer is.
-static int check_parts(struct vector *v, u32 count)
-{
-    assert_checked(count <= IOV_MAX);
-    u32 left = TRANSFER_MAX;
-    for (u32 i = 0; i < count; i++) {
-        struct iovec_k *part = &v->parts[i];
-        if ((s32)part->len < 0)
-            return -EINVAL;
-        part->len = MIN(part->len, left);
-        left -= part->len;
-    }
-    v->io = (struct io){ .iov = v->parts,
-                         .count = count,
-                         .left = TRANSFER_MAX - left };
-    return 0;
-}
-
-static void vector_put(struct vector *v)
-{
-    if (v->parts != v->small)
-        kfree(v->parts);
-}
-
-// Copies the vector once, so that the checked values are those that are used.
-static int vector_get(struct vector *v, u32 addr, u32 count)
-{
-    if (count > IOV_MAX)
-        return -EINVAL;
-    v->parts = v->small;
-    if (count > IOV_SMALL)
-        v->parts = kmalloc(count * sizeof(struct iovec_k));
-    if (!v->parts)
-        return -ENOMEM;
-    int err = copy_from_user(v->parts, addr, count * sizeof(struct iovec_k));
-    if (!err)
-        err = check_parts(v, count);
-    if (err)
-        vector_put(v);
-    return err;
-}
 
 // `pos` NULL: the file's own position.
 static s32 transfer_vector(u32 fd, u32 addr, u32 count, bool write,

@@ -5,6 +5,7 @@
 #include "kernel/net/socket.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/syscall/user_types.h"
+#include "kernel/syscall/vector.h"
 #include "kernel/task/credentials.h"
 #include "kernel/task/signal.h"
 #include "lib/string.h"
@@ -241,6 +242,22 @@ s32 sys_sendto(u32 fd, u32 buffer, u32 count, u32 flags, u32 address, u32 size)
     return done;
 }
 
+static int receive_from(struct file *f, struct io *io, u32 flags,
+                        struct net_address *from)
+{
+    if (flags & MSG_OOB)
+        return -EOPNOTSUPP;
+    if (flags & MSG_ERRQUEUE)
+        return -EAGAIN;
+    return socket_receive(f, io, mode_of(f, flags), from);
+}
+
+// What a receiving call returns for a datagram of `bytes`.
+static s32 received(int bytes, u32 room, u32 flags)
+{
+    return flags & MSG_TRUNC ? bytes : (s32)MIN((u32)bytes, room);
+}
+
 s32 sys_recvfrom(u32 fd, u32 buffer, u32 count, u32 flags, u32 address,
                  u32 size)
 {
@@ -252,16 +269,89 @@ s32 sys_recvfrom(u32 fd, u32 buffer, u32 count, u32 flags, u32 address,
     if (err)
         return err;
     io_init(&io, &part, buffer, count, false);
-    int done = flags & MSG_OOB ? -EOPNOTSUPP
-               : flags & MSG_ERRQUEUE
-                   ? -EAGAIN
-                   : socket_receive(r.file, &io, mode_of(r.file, flags), &from);
+    int done = receive_from(r.file, &io, flags, &from);
     fd_return(&r);
-    if (done >= 0 && address)
-        err = address_to_user(&from, address, size);
+    if (done < 0)
+        return done;
+    err = address ? address_to_user(&from, address, size) : 0;
+    return err ? err : received(done, count, flags);
+}
+
+// --- messages: datagrams in parts
+
+struct msghdr {
+    u32 name, name_size;
+    u32 parts, part_count;
+    u32 control, control_size;
+    u32 flags;
+};
+_Static_assert(sizeof(struct msghdr) == 28, "struct msghdr of the ABI");
+
+// The file, the header and its parts. 0: the caller calls end_message().
+static int begin_message(u32 fd, u32 message, struct fd_ref *r,
+                         struct msghdr *m, struct vector *v)
+{
+    int err = borrow(fd, r);
     if (err)
         return err;
-    return done > 0 && !(flags & MSG_TRUNC) ? (s32)MIN((u32)done, count) : done;
+    if (copy_from_user(m, message, sizeof(*m)))
+        err = -EFAULT;
+    else if (m->part_count > IOV_MAX)
+        err = -EMSGSIZE;
+    else if (m->name && (s32)m->name_size < 0)
+        err = -EINVAL;
+    else
+        err = vector_get(v, m->parts, m->part_count);
+    if (err)
+        fd_return(r);
+    return err;
+}
+
+static void end_message(struct fd_ref *r, struct vector *v)
+{
+    vector_put(v);
+    fd_return(r);
+}
+
+s32 sys_sendmsg(u32 fd, u32 message, u32 flags)
+{
+    struct fd_ref r;
+    struct msghdr m;
+    struct vector v;
+    int done = begin_message(fd, message, &r, &m, &v);
+    if (done)
+        return done;
+    // There are no control messages that a sender could use.
+    done = m.control_size ? -EINVAL
+                          : send_to(r.file, &v.io, flags,
+                                    m.name_size ? m.name : 0, m.name_size);
+    end_message(&r, &v);
+    return done;
+}
+
+s32 sys_recvmsg(u32 fd, u32 message, u32 flags)
+{
+    struct fd_ref r;
+    struct msghdr m;
+    struct vector v;
+    struct net_address from = { 0, 0 };
+    int done = begin_message(fd, message, &r, &m, &v);
+    if (done)
+        return done;
+    u32 room = v.io.left;
+    done = receive_from(r.file, &v.io, flags, &from);
+    end_message(&r, &v);
+    if (done < 0)
+        return done;
+    u32 sizes = message + offsetof(struct msghdr, name_size);
+    int err = m.name ? address_to_user(&from, m.name, sizes) : 0;
+    if (err)
+        return err;
+    u32 told = (u32)done > room ? MSG_TRUNC : 0;
+    if (user_store_u32(message + offsetof(struct msghdr, control_size), 0) ||
+        user_store_u32(message + offsetof(struct msghdr, flags), told))
+        return -EFAULT;
+    return received(done, room, flags);
 }
 
 // --- options

@@ -143,6 +143,9 @@ static const struct special specials[] = {
     { "getpeername", 2, 0, { THE_SOCKET, D, D } },
     { "sendto", 1, 0, { THE_SOCKET, D, D, 0, 0, 0 } },
     { "sendto", 4, 0, { THE_SOCKET, D, D, 0, D, 16 } },
+    // The header is of zeros.
+    { "sendmsg", -1, 0, { THE_SOCKET, D, 0 } },
+    { "recvmsg", -1, 0, { THE_SOCKET, D, 0 } },
     { "recvfrom", 1, 0, { THE_SOCKET, D, D, 0, 0, 0 } },
     { "recvfrom", 4, 1, { THE_SOCKET, D, D, 0, D, D } },
     { "recvfrom", 5, 0, { THE_SOCKET, D, D, 0, D, D } },

@@ -107,6 +107,8 @@ static const char *const exempt[] = {
     "open",
     "openat",
     "sendto",
+    "sendmsg",
+    "recvmsg",
     "recvfrom", // Linux ignores unknown bits
     "timer_settime",
     "timer_settime64", // likewise

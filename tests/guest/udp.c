@@ -256,6 +256,50 @@ static void refusals(void)
     ok("what is refused, as on Linux");
 }
 
+static void messages(void)
+{
+    struct sockaddr_in to = at("127.0.0.1", PORT), from = { 0 };
+    int a = udp_at(PORT), b = udp();
+    char head[3], many[2000];
+    struct iovec out[] = { { "he", 2 }, { "", 0 }, { "llo", 3 } };
+    struct iovec in[] = { { head, sizeof(head) }, { many, sizeof(many) } };
+    struct msghdr sent = { .msg_name = &to,
+                           .msg_namelen = sizeof(to),
+                           .msg_iov = out,
+                           .msg_iovlen = 3 };
+    struct msghdr got = { .msg_name = &from,
+                          .msg_namelen = sizeof(from) + 5,
+                          .msg_iov = in,
+                          .msg_iovlen = 2 };
+    check(sendmsg(b, &sent, 0) == 5 && recvmsg(a, &got, MSG_PEEK) == 5);
+    check(memcmp(head, "hel", 3) == 0 && memcmp(many, "lo", 2) == 0);
+    check(got.msg_flags == 0 && got.msg_namelen == sizeof(from));
+    check(from.sin_addr.s_addr == to.sin_addr.s_addr);
+    got = (struct msghdr){ .msg_iov = in, .msg_iovlen = 1 };
+    check(recvmsg(a, &got, 0) == 3 && got.msg_flags == MSG_TRUNC);
+    check_error(recvmsg(a, &got, MSG_DONTWAIT), EAGAIN);
+    // To the peer; more parts than are held on the kernel's stack.
+    struct iovec parts[1024];
+    for (unsigned i = 0; i < 1024; i++)
+        parts[i] = (struct iovec){ "x", 1 };
+    struct msghdr long_one = { .msg_iov = parts, .msg_iovlen = 1024 };
+    check_error(sendmsg(b, &long_one, 0), EDESTADDRREQ);
+    check(connect(b, ADDRESS(to)) == 0 && sendmsg(b, &long_one, 0) == 1024);
+    got.msg_iov = &in[1];
+    check(recvmsg(a, &got, MSG_TRUNC) == 1024 && many[1023] == 'x');
+    long_one.msg_iovlen = 1025;
+    check_error(sendmsg(b, &long_one, 0), EMSGSIZE);
+    check_error(recvmsg(a, &long_one, 0), EMSGSIZE);
+    sent.msg_controllen = 16;
+    check_error(sendmsg(b, &sent, 0), EINVAL);
+    check_error(sendmsg(b, (void *)8, 0), EFAULT);
+    check_error(recvmsg(1, &got, 0), ENOTSOCK);
+    check_error(recvmsg(a, &got, MSG_OOB), EOPNOTSUPP);
+    close(a);
+    close(b);
+    ok("messages in parts");
+}
+
 // --- for a peer
 
 static void send_numbers(int fd, struct sockaddr_in *to, int count)
@@ -300,6 +344,7 @@ int main(int argc, char **argv)
         return 0;
     }
     datagrams();
+    messages();
     peers();
     slow_reader();
     waiting();

@@ -57,6 +57,8 @@ WORKLOADS = {
         "echo x >/dev/null; head -c 3 /dev/zero | od -An -tx1;"
         " head -c 100000 /dev/urandom | gzip | wc -c |"
         " awk '{ print ($1 > 99000) }'", " 00 00 00\n1\n"),
+    "nc": ("nc -u -l -p 5000 >got & until [ -s got ]; do echo hi | nc -u -w 1 127.0.0.1 5000;"
+           " done; kill $!; head -n 1 got", "hi\n"),
     "cpio": ("mkdir d; echo hi >d/f; find d | cpio -o -H newc 2>/dev/null >a;"
              " rm -r d; cpio -id <a 2>/dev/null; cat d/f", "hi\n"),
     "renaming": ("echo 1 >a; mv a b; cp b c; cat b c; rm b; ls; mkdir d; mv c"
