@@ -166,7 +166,8 @@ void run_queue_make_ready(struct run_queue *rq, struct thread *t)
             run_queue_arm_slice(rq);
     } else if (preempt || rq->count == 1) {
         // Also the first waiting thread: the CPU may have no slice armed.
-        smp_reschedule(rq->cpu);
+        if (!preempt || !cpu_idle_sees(rq->cpu))
+            smp_reschedule(rq->cpu);
     }
 }
 
