@@ -188,6 +188,7 @@ export WERROR
 COMPILE = $Qtools/build/compile $@
 
 .PHONY: all machine kernel run flame bench guard test test-quick test-draws test-stalls test-realtime \
+	test-machines \
 	test-checked fuzz fuzz-host suites soak coverage checked checked-addresses \
 	checked-races checked-clang host-tests \
 	check uncalled house release format docs clean distclean help FORCE
@@ -359,6 +360,11 @@ LOGIN := $(B)/login/login
 LUA := $(B)/lua/lua
 SQLITE := $(B)/sqlite/sqlite3
 QRENCODE := $(B)/qrencode/libqrencode.a
+# What compresses the datagrams of remote (docs/remote.md), and what uses it.
+LZ4 := build/lz4/ready
+LZ4_SOURCE := build/lz4/src/lib/lz4.c
+LZ4_USERS := $(LZ4_SOURCE) user/libremote/client.c user/libremote/server.c
+LZ4_FLAGS := -Ibuild/lz4/src/lib -DLZ4_MEMORY_USAGE=12
 DEBIAN_BUSYBOX := $(B)/debian/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)/run
@@ -385,6 +391,17 @@ $(QRENCODE): tools/build/qrencode tools/cc $(MUSL)
 	$(call say,BUILD $@,qrencode)
 	$Qtools/build/qrencode
 
+$(LZ4): tools/build/lz4 | $(DEPS)/run
+	$(call say,FETCH $@,Debian)
+	$Qtools/build/lz4
+
+$(LZ4_SOURCE): $(LZ4) ;
+$(foreach o,obj native host replay fuzz,$(LZ4_USERS:%=$(B)/$o/%.o)): | $(LZ4)
+$(LZ4_USERS:%=$(B)/obj/%.o): private UFLAGS += $(LZ4_FLAGS)
+$(LZ4_USERS:%=$(B)/native/%.o): private NFLAGS += $(LZ4_FLAGS)
+$(foreach o,host replay,$(LZ4_USERS:%=$(B)/$o/%.o)): private HOST_FLAGS += $(LZ4_FLAGS)
+$(LZ4_USERS:%=$(B)/fuzz/%.o): private FUZZER_FLAGS += $(LZ4_FLAGS)
+
 $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	$(call say,FETCH $@,Debian)
 	$Qtools/build/fetch i386 busybox-static $(abspath $(B)/debian)
@@ -403,7 +420,7 @@ $(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
 
 UFLAGS := -std=gnu11 -Wall -Wextra $(SAME_PATHS) -I. -pthread
 LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c)))
-LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
+LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
 	$(sort $(wildcard user/lib*/*.c)))
 USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
 	$(wildcard user/*/*.c tests/guest/*.c tests/fuzz/*.c))
@@ -468,11 +485,11 @@ $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 # --- the host tool ------------------------------------------------------------
 
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
-NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) \
-	$(filter-out %/recording.c %/reading.c %/events.c %/running_tasks.c \
+NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
+	$(filter-out %/libremote/server.c %/recording.c %/reading.c %/events.c %/running_tasks.c \
 	%/choose_functions.c %/trace_begin.c,$(sort \
 	$(wildcard user/libprofile/*.c user/libtrace/*.c user/libtransfer/*.c \
-	tools/strobe-src/*.c))) \
+	user/libremote/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
 	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c \
 	sensor_recording.c sensor_recording_print.c table.c \
@@ -677,6 +694,11 @@ test-draws: all $(HOST_TESTS) | $(DEPS)/test
 test-stalls:
 	@tools/stall $(MAKE) --no-print-directory test
 
+# The matrix of machines: tests/system/machines.py.
+test-machines: all | $(DEPS)/test
+	$(clear_line)
+	@$(PYTHON) tools/build/test machines
+
 test-checked: all checked | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test checked
@@ -786,7 +808,7 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/qrencode $(B)/lwip $(B)/debian $(B)/font $(MEMTEST) $(B)/suites \
+		$(B)/sqlite $(B)/qrencode $(B)/lwip $(B)/lz4 $(B)/debian $(B)/font $(MEMTEST) $(B)/suites \
 		$(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:
@@ -815,6 +837,7 @@ help:
 	@echo '  make test-stalls      make test, whose processes are stopped now and then'
 	@echo '  make test-realtime    what needs real time: checkers, terminals, races'
 	@echo '  make test-checked     those of the kernels that check themselves'
+	@echo '  make test-machines    all machines of the matrix: firmwares, CPUs, timers'
 	@echo '  make fuzz             12 million random system calls, for hours'
 	@echo "  make suites           BusyBox's suite, its shell's and bash's, whole"
 	@echo '  make fuzz-host        what reads files, by libFuzzer: SECONDS=600 of each'

@@ -1,5 +1,7 @@
-// Constants that the kernel and host tools agree on.
+// Constants that the kernel, its programs and host tools agree on.
 #pragma once
+
+#define STROBE_CPUS_MAX 256 // CPUs that are supported, a multiple of 32
 
 // QEMU's isa-debug-exit (iobase 0xf4): QEMU exits with (value << 1) | 1.
 #define DEBUG_EXIT_PORT 0xf4

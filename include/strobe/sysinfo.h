@@ -87,18 +87,27 @@ enum sysinfo_state {
     F(r, U32, nanoseconds, NS, "and the rest of them")
 
 // system.cpus[.n]. user + kernel + irq + idle + start_up == elapsed.
-#define SYSINFO_CPU_FIELDS(F, r)                           \
-    F(r, U32, id, ID, "number of the CPU")                 \
-    F(r, U32, active, FLAG, "it takes part")               \
-    F(r, U64, frequency, HZ, "of its TSC")                 \
-    F(r, U64, elapsed, CYCLES, "since its ledger began")   \
-    F(r, U64, busy, CYCLES, "elapsed without idle")        \
-    F(r, U64, idle, CYCLES, "halted, nothing to do")       \
-    F(r, U64, user, CYCLES, "in programs")                 \
-    F(r, U64, kernel, CYCLES, "in the kernel for threads") \
-    F(r, U64, irq, CYCLES, "in interrupt handlers")        \
-    F(r, U64, start_up, CYCLES, "before its first thread") \
-    F(r, U64, switches, COUNT, "from one thread to another")
+#define SYSINFO_CPU_FIELDS(F, r)                                     \
+    F(r, U32, id, ID, "number of the CPU")                           \
+    F(r, U32, active, FLAG, "it takes part")                         \
+    F(r, U64, frequency, HZ, "of its TSC")                           \
+    F(r, U64, elapsed, CYCLES, "since its ledger began")             \
+    F(r, U64, busy, CYCLES, "elapsed without idle")                  \
+    F(r, U64, idle, CYCLES, "halted, nothing to do")                 \
+    F(r, U64, user, CYCLES, "in programs")                           \
+    F(r, U64, kernel, CYCLES, "in the kernel for threads")           \
+    F(r, U64, irq, CYCLES, "in interrupt handlers")                  \
+    F(r, U64, start_up, CYCLES, "before its first thread")           \
+    F(r, U64, switches, COUNT, "from one thread to another")         \
+    F(r, U32, apic_id, ID, "of its local APIC")                      \
+    F(r, U32, package, ID, "the processor that it is in")            \
+    F(r, U32, core, ID, "in the package")                            \
+    F(r, U32, thread, ID, "in the core, if it has several")          \
+    F(r, U32, l1d, BYTES, "its data cache of level 1; 0: not known") \
+    F(r, U32, l1i, BYTES, "its code cache of level 1; 0: not known") \
+    F(r, U32, l2, BYTES, "its cache of level 2; 0: not known")       \
+    F(r, U32, l3, BYTES, "its cache of level 3; 0: not known")       \
+    F(r, TEXT12, kind, NAME, "of core, in a hybrid processor")
 
 // system.physmem
 #define SYSINFO_PHYSMEM_FIELDS(F, r)                                   \
@@ -170,7 +179,6 @@ enum sysinfo_state {
     F(r, U32, state, STATE, "what it does")                                \
     F(r, U32, cpu, ID, "where it runs or ran last")                        \
     F(r, U32, priority, COUNT, "level in the run queue, 0 to 31; 0 first") \
-    F(r, U32, affinity, COUNT, "mask of the CPUs it may use")              \
     F(r, U64, user, CYCLES, "in the program")                              \
     F(r, U64, kernel, CYCLES, "in the kernel")                             \
     F(r, U64, voluntary, COUNT, "switches because it waited")              \
@@ -178,7 +186,8 @@ enum sysinfo_state {
     F(r, U64, ready, NS, "waited in run queues")                           \
     F(r, U64, started, NS, "after the machine")                            \
     F(r, TEXT16, name, NAME, "of the thread")                              \
-    F(r, TEXT32, wait_on, NAME, "what it waits for, if it does")
+    F(r, TEXT32, wait_on, NAME, "what it waits for, if it does")           \
+    F(r, TEXT64, affinity, NAME, "the CPUs it may use, as 0-1,3")
 
 // system.exceptions: each vector that is in use or was taken, over all CPUs.
 // system.exceptions.n: one vector, a record for each CPU.
@@ -387,6 +396,14 @@ enum sysinfo_state {
     F(r, U32, controller, ID, "its number")                                    \
     F(r, U32, slot, ID, "of the controller")
 
+// system.disks: sticks and SATA disks, each followed by its partitions.
+#define SYSINFO_DISK_FIELDS(F, r)                                          \
+    F(r, TEXT32, name, NAME, "for disk= and mount")                        \
+    F(r, TEXT12, bus, NAME, "usb, ahci")                                   \
+    F(r, U64, bytes, BYTES, "of the disk, or the partition")               \
+    F(r, TEXT64, what, NAME, "the disk's model, or the kind of partition") \
+    F(r, TEXT64, state, NAME, "mounted, or why it cannot be")
+
 // system.net: the network card in use. What was received and not delivered, by
 // reason: bad to queue_full; what could not be sent: no_room.
 #define SYSINFO_NET_FIELDS(F, r)                                            \
@@ -447,7 +464,8 @@ enum sysinfo_state {
     R(CALLERS, callers)       \
     R(READING, reading)       \
     R(USB, usb)               \
-    R(NET, net)
+    R(NET, net)               \
+    R(DISK, disk)
 
 // ---- generated from the tables
 

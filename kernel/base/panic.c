@@ -67,13 +67,13 @@ static void begin_report(const char *fmt, va_list args)
 {
     if (!take_over())
         cpu_halt_forever();
-    u32 running = smp_stop_others();
+    struct cpu_set running = smp_stop_others();
     char message[256];
     format_va(message, sizeof(message), fmt, args);
     console_printf("\nKERNEL PANIC: %s\n", message);
     print_where();
-    for (; running; running &= running - 1)
-        console_printf("CPU %u has not stopped\n", (u32)__builtin_ctz(running));
+    CPU_SET_FOR_EACH(cpu, &running)
+    console_printf("CPU %u has not stopped\n", cpu);
 }
 
 void panic(const char *fmt, ...)

@@ -45,6 +45,9 @@ void clock_devices_each(void (*fn)(const struct sysinfo_clock *, void *),
 void usb_devices_each(void (*fn)(const struct sysinfo_usb *, void *),
                       void *arg);
 
+// system.disks: calls `fn` for each disk and partition. As lock_classes_each.
+void disks_each(void (*fn)(const struct sysinfo_disk *, void *), void *arg);
+
 // system.net. False: no card is used.
 bool net_report(struct sysinfo_net *out);
 

@@ -16,8 +16,10 @@
 #include "lib/format.h"
 #include "lib/string.h"
 
-KERNEL_ARG(fail_alloc,
-           "fail_alloc=N[,SITE]: the Nth allocation (below SITE) fails");
+KERNEL_ARG(
+    fail_alloc,
+    "fail_alloc=N[,SITE[,once]]: the Nth allocation (below SITE, counting "
+    "each call chain once) fails");
 
 #define TRACE_MAX 48u // return addresses searched for a site
 #define DEVICE_MAJOR 10
@@ -25,6 +27,8 @@ KERNEL_ARG(fail_alloc,
 
 bool fail_alloc_used;
 static struct fail_alloc machine;
+static bool once;                     // `machine` counts each call chain once
+static u32 counted[CALLERS_MAX / 32]; // a bit for each call chain: it was
 
 // "N", "N,SITE", "N SITE", each with or without a newline. 0 or -EINVAL.
 static int parse(const char *text, struct fail_alloc *out)
@@ -49,8 +53,15 @@ void fail_alloc_start(void)
 {
     if (!arg_fail_alloc.present)
         return;
-    if (parse(arg_fail_alloc.value, &machine))
-        panic("fail_alloc=%s: not N or N,SITE", arg_fail_alloc.value);
+    int err = parse(arg_fail_alloc.value, &machine);
+    char *option = strchr(machine.site, ',');
+    if (option) {
+        *option = '\0';
+        once = !strcmp(option + 1, "once");
+    }
+    if (err || (option && !once))
+        panic("fail_alloc=%s: not N or N,SITE or N,SITE,once",
+              arg_fail_alloc.value);
     WRITE_ONCE(fail_alloc_used, true);
 }
 
@@ -66,11 +77,19 @@ static bool called_from(const char *site)
     return false;
 }
 
+static bool was_counted(u16 chain)
+{
+    u32 bit = 1u << chain % 32;
+    return __atomic_fetch_or(&counted[chain / 32], bit, __ATOMIC_RELAXED) & bit;
+}
+
 // Counts this allocation; true if it is the one to fail.
 static bool counts_down(struct fail_alloc *f)
 {
     u32 left = READ_ONCE(f->left);
     if (!left || (f->site[0] && !called_from(f->site)))
+        return false;
+    if (f == &machine && once && was_counted(callers_here()))
         return false;
     while (left &&
            !__atomic_compare_exchange_n(&f->left, &left, left - 1, false,

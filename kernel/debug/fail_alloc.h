@@ -3,10 +3,11 @@
 //
 // For the whole machine, from its start: the kernel argument fail_alloc=N, or
 // fail_alloc=N,SITE, which counts only allocations with a function SITE among
-// the callers. For one thread: writing "N\n" or "N SITE\n" to /dev/failalloc
-// counts that thread's own allocations from then on, except those in
-// interrupts. A read ends that and returns "not fired", or "fired" and the
-// callers.
+// the callers, or fail_alloc=N,SITE,once, which counts of those with the same
+// callers (callers.h) the first. For one thread: writing "N\n" or "N SITE\n" to
+// /dev/failalloc counts that thread's own allocations from then on, except
+// those in interrupts. A read ends that and returns "not fired", or "fired" and
+// the callers.
 #pragma once
 
 #include "lib/types.h"

@@ -7,9 +7,10 @@
 #include "kernel/base/log.h"
 #include "lib/string.h"
 
-#define KINDS                                                        \
-    "ipi, nmi, event-lost, event-double, timer-lost, timer-double, " \
-    "timer-stops, usb-data, usb-event, usb-status, usb-dead"
+#define KINDS                                                             \
+    "ipi, nmi, event-lost, event-double, timer-lost, timer-double, "      \
+    "timer-stops, usb-data, usb-event, usb-status, usb-dead, ahci-lost, " \
+    "ahci-fatal, ahci-gone"
 KERNEL_ARG(fault,
            "fault=KIND,N[,KIND,N...]: every Nth event fails; KIND: " KINDS);
 
@@ -25,6 +26,9 @@ static const char *const names[FAULTS] = {
     [FAULT_USB_EVENT] = "usb-event",
     [FAULT_USB_STATUS] = "usb-status",
     [FAULT_USB_DEAD] = "usb-dead",
+    [FAULT_AHCI_LOST] = "ahci-lost",
+    [FAULT_AHCI_FATAL] = "ahci-fatal",
+    [FAULT_AHCI_GONE] = "ahci-gone",
 };
 
 u32 fault_every[FAULTS];

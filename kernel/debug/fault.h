@@ -17,6 +17,9 @@ enum fault {
     FAULT_USB_EVENT,    // usb-event: an event of the controller is lost
     FAULT_USB_STATUS,   // usb-status: a stick's status has a wrong byte
     FAULT_USB_DEAD,     // usb-dead: the controller fails, from then on
+    FAULT_AHCI_LOST,    // ahci-lost: a command is not issued
+    FAULT_AHCI_FATAL,   // ahci-fatal: a transfer ends with a fatal error
+    FAULT_AHCI_GONE,    // ahci-gone: no device is seen, from then on
     FAULTS
 };
 

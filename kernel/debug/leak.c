@@ -35,6 +35,7 @@
 #include "kernel/mm/zone.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/task.h"
+#include "lib/cpu_memory.h"
 
 #define PENDING_MAX 8192u
 #define REPORTS_MAX 30u
@@ -307,13 +308,28 @@ static void scan_threads(struct task *task, void *arg UNUSED)
 static void scan_data(void)
 {
     struct mapping m;
-    u32 caches = (u32)frame_caches, caches_end = caches + sizeof(frame_caches);
+    u32 caches = (u32)frame_caches[0],
+        caches_end = caches + sizeof(*frame_caches[0]);
     for (u32 va = (u32)data_start; va < (u32)kernel_end; va += PAGE_SIZE) {
         if (!pagetable_lookup(&kernel_pagetable, va, &m))
             continue;
         u32 end = va + PAGE_SIZE;
         scan(va, caches > va ? MIN(end, caches) : va);
         scan(MAX(va, caches_end), end);
+    }
+}
+
+// The memory of the other CPUs, but for the frame allocator's caches.
+static void scan_cpu_memory(void)
+{
+    for (u32 i = 1; i < cpu_count; i++) {
+        u32 block = frame_number(frame_from_va(cpus[i]->arch));
+        frames[block].mark = SCANNED;
+        LINKER_SET_FOR_EACH(const struct cpu_memory, m, cpu_memory) {
+            u32 start = (u32)(*m)->of_cpu[i];
+            if ((*m)->of_cpu != (void **)frame_caches)
+                scan(start, start + (*m)->size);
+        }
     }
 }
 
@@ -333,15 +349,16 @@ static void scan_roots(void)
 {
     pagetable_scan_kernel(mark_table_of_kernel);
     for_each(skip_nothing, skip_magazines);
+    scan_cpu_memory();
     scan_data();
     task_for_each_locked(scan_threads, NULL);
     scan_threads(&kernel_task, NULL);
     for (u32 i = 0; i < cpu_count; i++) {
-        u32 top = (u32)cpus[i].idle_stack_top;
+        u32 top = (u32)cpus[i]->idle_stack_top;
         if (top >= VMAP_BASE) // the boot CPU's stack is in .bss
             scan(top - KSTACK_SIZE, top);
-        if (cpus[i].thread)
-            scan_stack(cpus[i].thread);
+        if (cpus[i]->thread)
+            scan_stack(cpus[i]->thread);
     }
 }
 

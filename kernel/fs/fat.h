@@ -15,9 +15,9 @@
 // -EFBIG, -ENOTEMPTY. After an error of a write the file is as it was before.
 #pragma once
 
-#include "lib/types.h"
+#include "kernel/block/partition.h"
 
-#define FAT_SECTOR 512u
+#define FAT_SECTOR BLOCK_SECTOR
 #define FAT_WINDOW 8u       // sectors of the table that are held
 #define FAT_NAME_BYTES 256u // with the NUL
 #define FAT_ALIAS_BYTES 13u
@@ -85,8 +85,8 @@ struct fat_entry {
 
 // --- fat_volume.c
 
-// Finds the file system on the disk: in the first FAT partition (MBR), or on
-// the disk as a whole. NULL, or why there is none.
+// The file system of a disk without partitions, or of one partition, whose
+// sectors are then `disk`. NULL, or why there is none.
 const char *fat_mount(struct fat *f, const struct fat_disk *disk);
 void fat_root(const struct fat *f, struct fat_node *root);
 // Writes what is changed but for the number of free clusters.
@@ -173,14 +173,6 @@ bool fat_make_alias(const char *name, u32 attempt, u8 alias[11]);
 u8 fat_alias_sum(const u8 *alias);
 bool fat_same_name(const char *a, const char *b);
 
-static inline u32 fat_word(const u8 *p)
-{
-    return p[0] | (u32)p[1] << 8;
-}
-static inline u32 fat_long(const u8 *p)
-{
-    return fat_word(p) | fat_word(p + 2) << 16;
-}
 static inline void fat_put_word(u8 *p, u32 v)
 {
     p[0] = (u8)v;

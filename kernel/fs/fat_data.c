@@ -1,9 +1,8 @@
-// Sticks: what files contain; see fat_fs.h. A call holds the lock from its
-// first to its last byte, so appends are whole.
+// Sticks and disks: what files contain; see fat_fs.h. A call holds the lock
+// from its first to its last byte, so appends are whole.
 #include "kernel/base/errno.h"
 #include "kernel/fs/fat_fs.h"
 #include "kernel/task/signal.h"
-#include "kernel/usb/disk.h"
 #include "lib/string.h"
 
 // Bytes from `pos` to the next multiple of the buffer's size: all but the first

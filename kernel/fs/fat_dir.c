@@ -128,7 +128,7 @@ static void take_part(struct parts *p, const u8 *slot, u32 at)
     p->missing--;
     for (u32 i = 0; i < FAT_PART_UNITS; i++) {
         u32 to = p->missing * FAT_PART_UNITS + i;
-        p->units[to] = (u16)fat_word(slot + unit_at[i]);
+        p->units[to] = (u16)disk_word(slot + unit_at[i]);
         if (!p->units[to])
             p->count = MIN(p->count, to);
     }
@@ -152,17 +152,17 @@ static void take_node(const struct fat *f, const u8 *slot,
                       const struct fat_walk *w, struct fat_node *n)
 {
     *n = (struct fat_node){
-        .first = fat_word(slot + AT_FIRST_LOW),
-        .size = fat_long(slot + AT_SIZE),
+        .first = disk_word(slot + AT_FIRST_LOW),
+        .size = disk_long(slot + AT_SIZE),
         .attributes = slot[AT_ATTRIBUTES] & ATTRIBUTES,
-        .written = { .date = (u16)fat_word(slot + AT_DATE),
-                     .time = (u16)fat_word(slot + AT_TIME) },
+        .written = { .date = (u16)disk_word(slot + AT_DATE),
+                     .time = (u16)disk_word(slot + AT_TIME) },
         .directory = w->directory,
         .name_slot = w->slot,
         .slot = w->slot,
     };
     if (f->bits == 32)
-        n->first |= fat_word(slot + AT_FIRST_HIGH) << 16;
+        n->first |= disk_word(slot + AT_FIRST_HIGH) << 16;
     if (n->attributes & FAT_DIRECTORY)
         n->size = 0;
 }

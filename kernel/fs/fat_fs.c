@@ -1,11 +1,11 @@
-// Sticks: mounts, vnodes and directories; see fat_fs.h.
+// Sticks and disks: mounts, vnodes and directories; see fat_fs.h.
 #include "kernel/fs/fat_fs.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
+#include "kernel/block/block.h"
 #include "kernel/fs/path.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/usb/disk.h"
 #include "lib/string.h"
 
 #define BUFFER_ORDER 3u
@@ -100,7 +100,7 @@ static struct fat_vnode *new_vnode(struct fat_vnode *parent,
 static void free_fs(struct fat_fs *fs)
 {
     if (fs->disk)
-        usb_disk_put(fs->disk, true);
+        block_put(fs->disk, true);
     if (fs->frames)
         frame_unref(fs->frames);
     kfree(fs->mount);
@@ -303,8 +303,8 @@ static int sync(struct vnode *v)
     struct fat_fs *fs = fat_vnode(v)->fs;
     mutex_lock(&fs->lock);
     int err = fat_sync(&fs->fat);
-    if (!err)
-        err = usb_disk_flush(fs->disk);
+    if (!err && !fs->read_only)
+        err = block_flush(fs->disk);
     mutex_unlock(&fs->lock);
     return err;
 }
@@ -338,9 +338,12 @@ static int statfs(struct mount *m, u64 *total_pages, u64 *free_pages)
     return 0;
 }
 
-static int transfer(void *disk, bool write, u32 sector, u32 count, void *data)
+static int transfer(void *arg, bool write, u32 sector, u32 count, void *data)
 {
-    return usb_disk_transfer(disk, write, sector, count, data);
+    struct fat_fs *fs = arg;
+    if (write && fs->read_only)
+        return -EROFS;
+    return block_transfer(fs->disk, write, fs->start + sector, count, data);
 }
 
 static struct fat_vnode *new_root(struct fat_fs *fs)
@@ -357,14 +360,35 @@ static struct fat_vnode *new_root(struct fat_fs *fs)
     return root;
 }
 
-static int mount_disk(struct fat_fs *fs)
+static const char *find_volume(struct fat_fs *fs, u32 partition)
 {
-    const char *path = usb_disk_path(fs->disk);
-    struct fat_disk disk = { transfer, fs->disk, usb_disk_sectors(fs->disk),
-                             DISK_AT_ONCE };
-    const char *why = fat_mount(&fs->fat, &disk);
+    const struct partition_table *table;
+    const char *why = block_partitions(fs->disk, &table);
+    if (why)
+        return why;
+    const struct partition *p = partition_find(table, PARTITION_WHOLE);
+    if (!p || partition != PARTITION_FIRST)
+        p = partition_find(table, partition);
+    if (!p)
+        return partition == PARTITION_FIRST   ? "it has no FAT partition"
+               : partition == PARTITION_WHOLE ? "it has partitions: name one"
+                                              : "it has no such partition";
+    if (p->unfit)
+        return p->unfit;
+    if (p->type == PARTITION_OTHER)
+        return "the type of the partition is not FAT";
+    u64 sectors = MIN(p->sectors, (u64)UINT32_MAX);
+    struct fat_disk disk = { transfer, fs, (u32)sectors, BLOCK_AT_ONCE };
+    fs->start = p->start;
+    return fat_mount(&fs->fat, &disk);
+}
+
+static int mount_disk(struct fat_fs *fs, const char *name, u32 partition)
+{
+    const char *bus = block_bus(fs->disk);
+    const char *why = find_volume(fs, partition);
     if (why) {
-        log_printf("usb: %s: not mounted: %s\n", path, why);
+        log_printf("%s: %s: not mounted: %s\n", bus, name, why);
         return -EINVAL;
     }
     struct fat_vnode *root = new_root(fs);
@@ -374,35 +398,52 @@ static int mount_disk(struct fat_fs *fs)
         kfree(root);
         return -ENOMEM;
     }
-    log_printf("usb: %s: FAT%u, clusters of %u bytes\n", path, fs->fat.bits,
+    fs->mount->read_only = fs->read_only;
+    log_printf("%s: %s: FAT%u, clusters of %u bytes\n", bus, name, fs->fat.bits,
                fs->fat.cluster_sectors * FAT_SECTOR);
     return 0;
 }
 
-// The first disk that is not mounted. One that cannot be is not tried again.
-int fat_fs_mount(struct mount **out)
+// The stick's first FAT partition (name NULL), or the partition that is named.
+static int take(const char *name, struct block_device **disk, u32 *partition)
 {
-    struct usb_disk *disk = usb_disk_take();
-    struct fat_fs *fs = disk ? kzalloc(sizeof(*fs)) : NULL;
+    char of_disk[BLOCK_NAME_BYTES];
+    *partition = PARTITION_FIRST;
+    if (!name)
+        return block_take(NULL, disk);
+    if (!partition_name(name, of_disk, sizeof(of_disk), partition))
+        return -ENXIO;
+    return block_take(of_disk, disk);
+}
+
+// A stick that cannot be mounted is not tried again by itself.
+int fat_fs_mount(const char *name, bool read_only, struct mount **out)
+{
+    struct block_device *disk;
+    u32 partition;
+    int err = take(name, &disk, &partition);
+    if (err)
+        return err;
+    struct fat_fs *fs = kzalloc(sizeof(*fs));
     if (!fs) {
-        if (disk)
-            usb_disk_put(disk, true);
-        return disk ? -ENOMEM : -ENXIO;
+        block_put(disk, true);
+        return -ENOMEM;
     }
     fs->disk = disk;
+    fs->read_only = read_only;
     list_init(&fs->vnodes);
-    mutex_init(&fs->lock, "stick");
+    mutex_init(&fs->lock, "FAT");
     fs->frames = frame_alloc(BUFFER_ORDER, FRAME_LOW, FRAME_BUFFER);
-    int err = fs->frames ? 0 : -ENOMEM;
+    err = fs->frames ? 0 : -ENOMEM;
     if (!err) {
         fs->buffer = frame_va(fs->frames);
-        err = mount_disk(fs);
+        err = mount_disk(fs, name ? name : block_name(disk), partition);
     }
     if (!err) {
         *out = fs->mount;
         return 0;
     }
-    usb_disk_put(disk, false);
+    block_put(disk, name != NULL);
     fs->disk = NULL;
     free_fs(fs);
     return err;
@@ -416,5 +457,5 @@ bool fat_fs_busy(const struct mount *m, u32 ours)
 
 bool fat_fs_gone(const struct mount *m)
 {
-    return usb_disk_gone(fat_vnode(m->root)->fs->disk);
+    return block_gone(fat_vnode(m->root)->fs->disk);
 }

@@ -1,23 +1,26 @@
-// The file system of a stick: FAT (fat.h) on a disk (kernel/usb/disk.h).
+// The file system of sticks and disks: FAT (fat.h) in a partition of a disk
+// (kernel/block/block.h).
 //
 // fs->lock, a mutex, guards the file system, its buffer, and what its vnodes
 // have of it; it is taken after namespace_lock, and may be held while user
 // memory is accessed and while the disk is waited for. A vnode exists while it
 // is used; each one holds a reference to that of its directory. Pages cannot be
-// mapped: programs do not run from a stick.
+// mapped: programs do not run from a disk.
 #pragma once
 
 #include "kernel/fs/fat.h"
 #include "kernel/fs/mount.h"
 #include "lib/list.h"
 
-#define FAT_BUFFER 32768u // of reads and writes: DISK_AT_ONCE sectors
+#define FAT_BUFFER 32768u // of reads and writes: BLOCK_AT_ONCE sectors
 #define FAT_DEPTH_MAX 64u // directories in each other; also ends their cycles
 
 struct fat_fs {
     struct fat fat;
     struct mutex lock;
-    struct usb_disk *disk;
+    struct block_device *disk;
+    u64 start; // of the partition, in sectors
+    bool read_only;
     struct mount *mount;
     struct list vnodes;
     struct frame *frames;

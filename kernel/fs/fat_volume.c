@@ -1,13 +1,10 @@
-// FAT: where the file system is on a disk, and what its first sector says
-// (FAT, "Boot Sector and BPB"); see fat.h.
+// FAT: what the first sector of a file system says (FAT, "Boot Sector and
+// BPB"); see fat.h.
 #include "kernel/base/errno.h"
 #include "kernel/fs/fat.h"
 #include "lib/assert.h"
 #include "lib/date.h"
 #include "lib/string.h"
-
-#define SIGNATURE_AT 510u
-#define SIGNATURE 0xaa55u
 
 enum { // offsets in the boot sector
     BPB_SECTOR_BYTES = 11,
@@ -39,73 +36,10 @@ enum { // FSInfo
 #define LEAD 0x41615252u
 #define STRUCT 0x61417272u
 
-// The table of partitions
-#define PARTITIONS_AT 446u
-#define PARTITION_BYTES 16u
-#define PARTITIONS 4u
-#define TYPE_GPT 0xee
-
 static int transfer(struct fat *f, bool write, u32 sector, u32 count,
                     void *data)
 {
     return f->disk.transfer(f->disk.arg, write, sector, count, data);
-}
-
-static bool is_power_of_two(u32 n)
-{
-    return n && !(n & (n - 1));
-}
-
-static bool is_boot_sector(const u8 *s)
-{
-    return (s[0] == 0xeb || s[0] == 0xe9) &&
-           fat_word(s + SIGNATURE_AT) == SIGNATURE &&
-           is_power_of_two(fat_word(s + BPB_SECTOR_BYTES)) &&
-           is_power_of_two(s[BPB_CLUSTER_SECTORS]) && s[BPB_TABLES];
-}
-
-// 0xef, the EFI system partition, is none: results do not go among loaders.
-static bool is_fat_type(u8 type)
-{
-    switch (type) {
-    case 0x01: // FAT12
-    case 0x04: // FAT16, below 32 MB
-    case 0x06: // FAT16
-    case 0x0b: // FAT32
-    case 0x0c: // FAT32, by LBA
-    case 0x0e: // FAT16, by LBA
-        return true;
-    default:
-        return false;
-    }
-}
-
-// Replaces the first sector (f->part) by the boot sector.
-static const char *find_boot_sector(struct fat *f, u32 *start, u32 *sectors)
-{
-    *start = 0;
-    *sectors = f->disk.sectors;
-    if (is_boot_sector(f->part))
-        return NULL;
-    if (fat_word(f->part + SIGNATURE_AT) != SIGNATURE)
-        return "it has neither partitions nor a file system";
-    for (u32 i = 0; i < PARTITIONS; i++) {
-        const u8 *p = f->part + PARTITIONS_AT + i * PARTITION_BYTES;
-        u32 first = fat_long(p + 8), count = fat_long(p + 12);
-        if (p[4] == TYPE_GPT)
-            return "its partitions are of the kind GPT; make an MBR";
-        if (!is_fat_type(p[4]))
-            continue;
-        if (!first || first >= f->disk.sectors ||
-            count > f->disk.sectors - first)
-            return "its partition is larger than the disk";
-        *start = first;
-        *sectors = count;
-        if (transfer(f, false, first, 1, f->part))
-            return "it cannot be read";
-        return is_boot_sector(f->part) ? NULL : "its boot sector is broken";
-    }
-    return "it has no FAT partition";
 }
 
 // Reads FSInfo (FAT, "FAT32 FSInfo Sector"), whose numbers are only hints.
@@ -115,32 +49,32 @@ static void read_info(struct fat *f, u32 sector)
     f->free = FAT_UNKNOWN;
     f->next = 2;
     if (!sector || transfer(f, false, sector, 1, f->part) ||
-        fat_long(f->part + INFO_LEAD) != LEAD ||
-        fat_long(f->part + INFO_STRUCT) != STRUCT)
+        disk_long(f->part + INFO_LEAD) != LEAD ||
+        disk_long(f->part + INFO_STRUCT) != STRUCT)
         return;
     f->info_sector = sector;
-    u32 free = fat_long(f->part + INFO_FREE);
-    u32 next = fat_long(f->part + INFO_NEXT);
+    u32 free = disk_long(f->part + INFO_FREE);
+    u32 next = disk_long(f->part + INFO_NEXT);
     if (free <= f->clusters)
         f->free = free;
     if (fat_valid(f, next))
         f->next = next;
 }
 
-static const char *take_layout(struct fat *f, u32 start, u32 available)
+static const char *take_layout(struct fat *f)
 {
     const u8 *s = f->part;
-    u32 sectors = fat_word(s + BPB_SECTORS_16);
-    u32 reserved = fat_word(s + BPB_RESERVED);
-    u32 roots = fat_word(s + BPB_ROOT_ENTRIES);
-    if (fat_word(s + BPB_SECTOR_BYTES) != FAT_SECTOR)
+    u32 sectors = disk_word(s + BPB_SECTORS_16);
+    u32 reserved = disk_word(s + BPB_RESERVED);
+    u32 roots = disk_word(s + BPB_ROOT_ENTRIES);
+    if (disk_word(s + BPB_SECTOR_BYTES) != FAT_SECTOR)
         return "its sectors do not have 512 bytes";
     if (!sectors)
-        sectors = fat_long(s + BPB_SECTORS_32);
-    f->table_sectors = fat_word(s + BPB_TABLE_SECTORS_16);
+        sectors = disk_long(s + BPB_SECTORS_32);
+    f->table_sectors = disk_word(s + BPB_TABLE_SECTORS_16);
     bool large = !f->table_sectors;
     if (large)
-        f->table_sectors = fat_long(s + BPB_TABLE_SECTORS_32);
+        f->table_sectors = disk_long(s + BPB_TABLE_SECTORS_32);
     f->tables = s[BPB_TABLES];
     f->cluster_sectors = s[BPB_CLUSTER_SECTORS];
     f->root_sectors = (roots * ENTRY_BYTES + FAT_SECTOR - 1) / FAT_SECTOR;
@@ -149,9 +83,9 @@ static const char *take_layout(struct fat *f, u32 start, u32 available)
     if (!reserved || f->tables > 2 || !f->table_sectors || before >= sectors ||
         large == (f->root_sectors != 0))
         return "its boot sector is broken";
-    if (sectors > available)
+    if (sectors > f->disk.sectors)
         return "its file system is larger than the disk";
-    f->table_start = start + reserved;
+    f->table_start = reserved;
     f->root_start = f->table_start + f->tables * f->table_sectors;
     f->data_start = f->root_start + f->root_sectors;
     f->clusters = (sectors - (u32)before) / f->cluster_sectors;
@@ -164,12 +98,12 @@ static const char *take_layout(struct fat *f, u32 start, u32 available)
     return NULL;
 }
 
-static const char *take_large_layout(struct fat *f, u32 start)
+static const char *take_large_layout(struct fat *f)
 {
     const u8 *s = f->part;
-    u32 flags = fat_word(s + BPB_FLAGS);
-    f->root_cluster = fat_long(s + BPB_ROOT_CLUSTER);
-    if (fat_word(s + BPB_VERSION) || !fat_valid(f, f->root_cluster))
+    u32 flags = disk_word(s + BPB_FLAGS);
+    f->root_cluster = disk_long(s + BPB_ROOT_CLUSTER);
+    if (disk_word(s + BPB_VERSION) || !fat_valid(f, f->root_cluster))
         return "its boot sector is broken";
     if (flags & FLAGS_ONE_TABLE) {
         if ((flags & 15) >= f->tables)
@@ -177,25 +111,24 @@ static const char *take_large_layout(struct fat *f, u32 start)
         f->table_start += (flags & 15) * f->table_sectors;
         f->tables = 1;
     }
-    u32 info = fat_word(s + BPB_INFO), reserved = fat_word(s + BPB_RESERVED);
-    read_info(f, info && info < reserved ? start + info : 0);
+    u32 info = disk_word(s + BPB_INFO), reserved = disk_word(s + BPB_RESERVED);
+    read_info(f, info < reserved ? info : 0);
     return NULL;
 }
 
 const char *fat_mount(struct fat *f, const struct fat_disk *disk)
 {
-    u32 start, sectors;
     memset(f, 0, sizeof(*f));
     f->disk = *disk;
     f->free = FAT_UNKNOWN;
     f->next = 2;
     if (!disk->sectors || transfer(f, false, 0, 1, f->part))
         return "it cannot be read";
-    const char *why = find_boot_sector(f, &start, &sectors);
-    if (!why)
-        why = take_layout(f, start, sectors);
+    if (!partition_is_fat(f->part))
+        return "it has no FAT file system";
+    const char *why = take_layout(f);
     if (!why && f->bits == 32)
-        why = take_large_layout(f, start);
+        why = take_large_layout(f);
     return why;
 }
 

@@ -21,6 +21,7 @@ static struct list detached = LIST_INIT(detached);
 static const struct file_system {
     const char *type;
     int (*mount)(struct mount **out);
+    int (*mount_disk)(const char *disk, bool read_only, struct mount **out);
     bool (*busy)(const struct mount *m, u32 ours);
     // Frees the contents, if there are any; the mount ends with its last vnode.
     void (*clear)(struct vnode *root);
@@ -29,11 +30,11 @@ static const struct file_system {
     // them would then be unreachable.
     bool transient_dirs;
 } file_systems[] = {
-    { "tmpfs", tmpfs_mount, tmpfs_busy, tmpfs_clear, false, false },
-    { "proc", procfs_mount, procfs_busy, NULL, false, true },
-    { "devtmpfs", devfs_mount, tmpfs_busy, tmpfs_clear, true, false },
-    { "sensors", sensors_mount, tmpfs_busy, tmpfs_clear, true, false },
-    { "vfat", fat_fs_mount, fat_fs_busy, NULL, false, false },
+    { "tmpfs", tmpfs_mount, NULL, tmpfs_busy, tmpfs_clear, false, false },
+    { "proc", procfs_mount, NULL, procfs_busy, NULL, false, true },
+    { "devtmpfs", devfs_mount, NULL, tmpfs_busy, tmpfs_clear, true, false },
+    { "sensors", sensors_mount, NULL, tmpfs_busy, tmpfs_clear, true, false },
+    { "vfat", NULL, fat_fs_mount, fat_fs_busy, NULL, false, false },
 };
 
 static const struct file_system *find_type(const char *type)
@@ -109,16 +110,22 @@ static void release_detached(void)
     }
 }
 
-int mount_by_type(const char *type, struct mount **out)
+int mount_by_type(const char *type, const char *disk, bool read_only,
+                  struct mount **out)
 {
     const struct file_system *fs = find_type(type);
     if (!fs)
         return -ENODEV;
+    if (read_only && !fs->mount_disk)
+        return -EINVAL;
     mutex_lock(&namespace_lock);
     release_detached();
     *out = take_retained(type);
     mutex_unlock(&namespace_lock);
-    return *out ? 0 : fs->mount(out);
+    if (*out)
+        return 0;
+    return fs->mount_disk ? fs->mount_disk(disk, read_only, out)
+                          : fs->mount(out);
 }
 
 void mount_discard(struct mount *m)

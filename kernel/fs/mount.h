@@ -42,7 +42,10 @@ int vfs_unmount(const char *path);
 // first mount or unmount after its last use.
 int vfs_detach(const char *path);
 // Creates a file system of the named type: -ENODEV when unknown, -ENOMEM.
-int mount_by_type(const char *type, struct mount **out);
+// `disk` names what it is on, if it is on a disk ("sata0p1"; NULL: any stick);
+// others ignore it, and cannot be read-only (-EINVAL).
+int mount_by_type(const char *type, const char *disk, bool read_only,
+                  struct mount **out);
 // Discards a mount that could not be mounted.
 void mount_discard(struct mount *m);
 
@@ -56,16 +59,17 @@ int devfs_mount(struct mount **out);          // kernel/fs/devfs.c
 UPCALL int procfs_mount(struct mount **out);  // kernel/procfs/procfs.c
 UPCALL int sensors_mount(struct mount **out); // kernel/sensor/sensor_fs.c
 
-// kernel/fs/fat_fs.c. -ENXIO: no stick that is not mounted; -EINVAL: it has no
-// FAT file system, which is logged.
-int fat_fs_mount(struct mount **out);
+// kernel/fs/fat_fs.c: the partition of this name, or (NULL) of a stick that is
+// not mounted. -ENXIO: there is none; -EBUSY: the disk is in use; -EINVAL: it
+// has no FAT file system, which is logged.
+int fat_fs_mount(const char *name, bool read_only, struct mount **out);
 
 // Whether there are references to the mount's vnodes besides the mount's own.
 // Of those to the root, `ours` are the caller's. Under namespace_lock.
 bool tmpfs_busy(const struct mount *m, u32 ours);
 UPCALL bool procfs_busy(const struct mount *m, u32 ours);
 bool fat_fs_busy(const struct mount *m, u32 ours);
-// Whether the stick of this mount has been pulled out.
+// Whether the disk of this mount has gone.
 bool fat_fs_gone(const struct mount *m);
 // Removes every name in a tmpfs, to which none can be added any more. Under
 // namespace_lock.

@@ -11,7 +11,7 @@ static void mount_or_panic(const char *type, const char *path)
     struct mount *m;
     int err = vfs_mkdir(NULL, path, 0755);
     if (!err || err == -EEXIST)
-        err = mount_by_type(type, &m);
+        err = mount_by_type(type, NULL, false, &m);
     if (!err || err == -EEXIST)
         err = vfs_mount_at(path, m);
     if (err)

@@ -127,8 +127,9 @@ struct mount {
     char path[64];    // the mount point, for /proc/mounts
     struct vnode *root, *covered;
     u32 dev;
-    bool detached; // out of the tree but still in use
-    u32 nosuid;    // set-user-id bits are ignored; a bool, marked
+    bool detached;  // out of the tree but still in use
+    u32 nosuid;     // set-user-id bits are ignored; a bool, marked
+    bool read_only; // for /proc/mounts; the file system refuses writes
     int (*statfs)(struct mount *m, u64 *total_pages, u64 *free_pages);
 };
 

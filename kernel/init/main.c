@@ -3,6 +3,7 @@
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "kernel/ahci/ahci.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/log.h"
 #include "kernel/base/version.h"
@@ -15,6 +16,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/init/testers.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
 #include "kernel/net/net.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/hang.h"
@@ -64,7 +66,8 @@ static void start_scheduling(void)
 
 static void callout_thread(void *cpu)
 {
-    thread_set_affinity(current, 1u << ((struct cpu *)cpu)->id);
+    struct cpu_set only = cpu_set_of(((struct cpu *)cpu)->id);
+    thread_set_affinity(current, &only);
     callouts_serve(cpu);
 }
 
@@ -73,7 +76,7 @@ static void start_callout_threads(void)
     for (u32 i = 0; i < cpu_count; i++) {
         char name[16];
         format(name, sizeof(name), "callout/%u", i);
-        if (kthread_create(name, callout_thread, &cpus[i], NULL))
+        if (kthread_create(name, callout_thread, cpus[i], NULL))
             boot_lacks_memory("the callouts' threads");
     }
 }
@@ -82,7 +85,7 @@ static void start_callout_threads(void)
 static void wait_for_schedulers(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        while (!READ_ONCE(cpus[i].rq))
+        while (!READ_ONCE(cpus[i]->rq))
             cpu_relax();
     }
 }
@@ -122,6 +125,7 @@ static void run_first_program(void *arg)
     vfs_init();
     tty_init();
     usb_start();
+    ahci_start();
     net_start();
     uninit_start();
     testers_run();
@@ -158,6 +162,7 @@ void kernel_main(void)
     show_memory();
     task_table_init();
     arch_init_devices();
+    heap_expect_cpus(smp_cpus_expected());
     wallclock_init();
     start_scheduling();
     irq_enable();

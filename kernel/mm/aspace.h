@@ -38,7 +38,7 @@ struct aspace {
     struct tree area_tree; // over the list, when there are many
     u32 area_count;        // marked access: read at any time
     struct pagetable pt;
-    u32 cpus; // mask of the CPUs that may have it in their TLB; atomic
+    struct cpu_set cpus; // that may have it in their TLB; atomic
     u32 brk_start, brk;
     // Bytes: of the stack, of all areas, of private writable areas; ~0: no
     // limit. Marked access: setrlimit changes them at any time.

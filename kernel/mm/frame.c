@@ -11,6 +11,7 @@
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/kasan.h"
 #include "kernel/mm/zone.h"
+#include "lib/cpu_memory.h"
 #include "lib/string.h"
 
 #define CACHE_ORDER 4u
@@ -20,7 +21,8 @@ struct frame *frames;
 u32 frame_count;
 u32 any_zone;
 u64 unmanaged_frames;
-struct frame_cache frame_caches[CPU_MAX];
+struct frame_cache *frame_caches[CPU_MAX];
+CPU_MEMORY(frame_caches, 1);
 
 // --- the per-CPU cache; interrupts are off ----------------------------------
 
@@ -387,9 +389,9 @@ static u32 free_in(u32 zone)
 {
     u32 free = READ_ONCE(zones[zone].free);
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
-        free += READ_ONCE(frame_caches[cpu].count[zone]);
+        free += READ_ONCE(frame_caches[cpu]->count[zone]);
         if (zone == ZONE_LOW)
-            free += READ_ONCE(frame_caches[cpu].zeroed_count);
+            free += READ_ONCE(frame_caches[cpu]->zeroed_count);
     }
     return free;
 }
@@ -443,7 +445,7 @@ void frame_stats(struct frame_stats *out)
     for (u32 use = FRAME_FREE + 1; use < FRAME_USES; use++) {
         s32 n = 0;
         for (u32 cpu = 0; cpu < cpu_count; cpu++)
-            n += READ_ONCE(frame_caches[cpu].by_use[use]);
+            n += READ_ONCE(frame_caches[cpu]->by_use[use]);
         out->by_use[use] = n > 0 ? (u64)n : 0;
     }
     out->by_use[FRAME_FREE] = out->free;

@@ -33,6 +33,8 @@ struct frame {
 #define FRAME_ZERO 2u // filled with zeros
 
 void frame_init(void); // from boot_info; called once, before arch_init_memory
+struct cpu;
+void frame_init_cpu(struct cpu *cpu); // before the CPU allocates
 // 2^order contiguous frames with refs 1, or NULL. Does not sleep. Any context
 // but NMI; FRAME_ZERO with FRAME_ANY not in interrupts (it takes a window).
 struct frame *frame_alloc(u32 order, u32 flags, enum frame_use use);

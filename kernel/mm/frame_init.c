@@ -121,7 +121,7 @@ static void reserve(struct range r)
             continue;
         if (f->refs++ == 0) {
             f->use = FRAME_KERNEL;
-            frame_caches[0].by_use[FRAME_KERNEL]++;
+            frame_caches[0]->by_use[FRAME_KERNEL]++;
         }
     }
 }
@@ -159,10 +159,14 @@ static void count_unmanaged(u64 managed)
     unmanaged_frames = usable > managed ? usable - managed : 0;
 }
 
+void frame_init_cpu(struct cpu *cpu)
+{
+    cpu->frame_cache = frame_caches[cpu->id];
+}
+
 void frame_init(void)
 {
-    for (u32 i = 0; i < CPU_MAX; i++)
-        cpus[i].frame_cache = &frame_caches[i];
+    frame_init_cpu(this_cpu());
     for (u32 i = 0; i < ZONES * ORDERS; i++)
         list_init(&zones[i / ORDERS].blocks[i % ORDERS]);
 

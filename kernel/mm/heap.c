@@ -33,8 +33,9 @@ struct slab_magazine {
     u16 count, limit;
     void *objects[MAGAZINE_MAX];
 };
-_Static_assert(sizeof(struct slab_magazine) * CPU_MAX == PAGE_SIZE,
-               "the magazines of all CPUs fill one frame");
+
+// CPUs that will have magazines. 0: not known yet, so there are none.
+static u32 magazine_cpus;
 
 static struct spinlock caches_lock = SPINLOCK_INIT("slab caches");
 static struct list caches = LIST_INIT(caches);
@@ -156,17 +157,26 @@ static void choose_order(struct slab_cache *c)
 
 static struct slab_magazine *magazines_create(const struct slab_cache *c)
 {
-    struct frame *f = frame_alloc(0, FRAME_LOW, FRAME_SLAB);
+    u32 order = 0, cpus = READ_ONCE(magazine_cpus);
+    while (PAGE_SIZE << order < cpus * sizeof(struct slab_magazine))
+        order++;
+    struct frame *f = cpus ? frame_alloc(order, FRAME_LOW, FRAME_SLAB) : NULL;
     if (!f)
         return NULL;
     f->owner = NULL;
     struct slab_magazine *m = frame_va(f);
     u32 limit = MIN(MAGAZINE_BYTES / c->object_size, MAGAZINE_MAX);
-    for (u32 i = 0; i < CPU_MAX; i++) {
+    for (u32 i = 0; i < cpus; i++) {
         m[i].count = 0;
         m[i].limit = (u16)MAX(limit, 2u);
     }
     return m;
+}
+
+void heap_expect_cpus(u32 cpus)
+{
+    assert(!magazine_cpus && cpus && cpus <= CPU_MAX);
+    WRITE_ONCE(magazine_cpus, cpus);
 }
 
 // First use of a cache. `magazines` is published last, by a release store;
@@ -416,7 +426,7 @@ static u32 in_magazines(const struct slab_cache *c)
 {
     const struct slab_magazine *m = READ_ONCE(c->magazines);
     u32 n = 0;
-    for (u32 i = 0; m && i < CPU_MAX; i++)
+    for (u32 i = 0; m && i < magazine_cpus; i++)
         n += READ_ONCE(m[i].count);
     return n;
 }

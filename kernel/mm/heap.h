@@ -34,6 +34,10 @@ struct slab_cache {
                                      .counted = true,             \
                                      .refs_offset = offsetof(type, refs) }
 
+// The number of CPUs that will run: caches have magazines from now on. Called
+// once, before the second CPU runs.
+void heap_expect_cpus(u32 cpus);
+
 void *slab_alloc(struct slab_cache *c); // not zeroed
 void slab_free(struct slab_cache *c, void *object);
 

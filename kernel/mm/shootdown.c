@@ -1,9 +1,9 @@
 // Switching of address spaces, and TLB shootdown.
 //
-// A CPU sets its bit in as->cpus before it loads CR3, and clears it after it
-// has loaded another CR3. A CPU that changes page tables passes a full barrier
-// between the change and its read of `cpus`: a CPU whose bit it does not see
-// loads CR3 later and uses the new page tables.
+// A CPU adds itself to as->cpus before it loads CR3, and removes itself after
+// it has loaded another CR3. A CPU that changes page tables passes a full
+// barrier between the change and its read of `cpus`: a CPU that it does not see
+// there loads CR3 later and uses the new page tables.
 //
 // Lazy TLB: kernel threads run on the page tables that are loaded. A CPU that
 // gets a shootdown for page tables that it does not need unloads them, so that
@@ -22,23 +22,20 @@ struct shootdown {
     u32 addr, pages;
 };
 
-static u32 own_bit(void)
-{
-    return 1u << this_cpu()->id;
-}
-
-// Interrupts off. `old` stays valid until this CPU's bit in it is cleared.
+// Interrupts off. `old` stays valid until this CPU is removed from it.
 static void load(struct aspace *as)
 {
     assert(!irqs_enabled());
     struct cpu *c = this_cpu();
     struct aspace *old = c->aspace;
     if (as)
-        __atomic_fetch_or(&as->cpus, own_bit(), __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&as->cpus.words[c->set_word], c->set_bit,
+                          __ATOMIC_SEQ_CST);
     c->aspace = as;
     pagetable_load(as ? &as->pt : &kernel_pagetable);
     if (old)
-        __atomic_fetch_and(&old->cpus, ~own_bit(), __ATOMIC_SEQ_CST);
+        __atomic_fetch_and(&old->cpus.words[c->set_word], ~c->set_bit,
+                           __ATOMIC_SEQ_CST);
 }
 
 void aspace_switch(struct aspace *as)
@@ -76,6 +73,14 @@ static void shootdown_interrupt(void *arg)
         load(NULL);
 }
 
+static bool other_cpus_use(const struct aspace *as)
+{
+    const struct cpu *c = this_cpu();
+    if (likely(cpu_set_words == 1))
+        return READ_ONCE(as->cpus.words[0]) & ~c->set_bit;
+    return cpu_set_has_other(&as->cpus, c->id);
+}
+
 void tlb_shootdown(struct aspace *as, u32 addr, u32 pages)
 {
     assert(as);
@@ -84,9 +89,8 @@ void tlb_shootdown(struct aspace *as, u32 addr, u32 pages)
     if (this_cpu()->aspace == as)
         flush_here(&s);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    u32 others = READ_ONCE(as->cpus) & ~own_bit();
-    if (others)
-        smp_call_mask(others, shootdown_interrupt, &s);
+    if (other_cpus_use(as))
+        smp_call_set(&as->cpus, shootdown_interrupt, &s);
     preempt_enable();
 }
 
@@ -102,9 +106,8 @@ void aspace_unload(struct aspace *as)
     u32 flags = irq_save();
     unload_here(as);
     irq_restore(flags);
-    u32 others = READ_ONCE(as->cpus);
-    if (others)
-        smp_call_mask(others, unload_here, as);
-    assert(!READ_ONCE(as->cpus));
+    if (!cpu_set_is_empty(&as->cpus))
+        smp_call_set(&as->cpus, unload_here, as);
+    assert(cpu_set_is_empty(&as->cpus));
     preempt_enable();
 }

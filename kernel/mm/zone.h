@@ -41,7 +41,7 @@ struct frame_cache {
     struct frame *zeroed[ZEROED_MAX];
     s32 by_use[FRAME_USES]; // allocated - freed; only the CPUs' sum is valid
 };
-extern struct frame_cache frame_caches[CPU_MAX];
+extern struct frame_cache *frame_caches[CPU_MAX];
 
 extern struct frame *frames;
 extern u32 frame_count;

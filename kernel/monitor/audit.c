@@ -4,6 +4,7 @@
 #include "kernel/monitor/audit.h"
 
 #include "kernel/base/log.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/task.h"
@@ -41,12 +42,13 @@ static void read_all(void *arg)
     assert(!irqs_enabled());
     struct audit *a = arg;
     ledger_freeze();
-    *a = (struct audit){ .cpus = cpu_count };
+    a->cpus = cpu_count;
+    a->threads_user = a->threads_kernel = 0;
     u64 now = rdtsc();
     struct task_visit v = { a, now, 0, 0 };
     for (u32 i = 0; i < cpu_count; i++) {
         ledger_sums_at(i, now, &a->cpu[i]);
-        add_thread(&v, run_queues[i].idle);
+        add_thread(&v, run_queues[i]->idle);
     }
     spin_lock_irq(&tasks_lock);
     task_for_each_locked(add_task, &v);
@@ -55,6 +57,12 @@ static void read_all(void *arg)
     a->threads_user += v.user;
     a->threads_kernel += v.total - v.user;
     ledger_thaw();
+}
+
+struct audit *audit_alloc(void)
+{
+    struct audit *a;
+    return kmalloc(sizeof(*a) + cpu_count * sizeof(a->cpu[0]));
 }
 
 void audit_take(struct audit *out)

@@ -5,12 +5,14 @@
 
 struct audit {
     u32 cpus;
-    // Of each CPU: user + kernel + irq + idle + start_up == elapsed.
-    struct ledger_sums cpu[CPU_MAX];
     // Sums over the accounts of all threads, living and dead: equal to the sums
     // of user and kernel over the CPUs.
     u64 threads_user, threads_kernel;
+    // Of each CPU: user + kernel + irq + idle + start_up == elapsed.
+    struct ledger_sums cpu[];
 };
+
+struct audit *audit_alloc(void); // for kfree; NULL: no memory
 
 // Stops all CPUs (for some microseconds, and 21 instructions a thread:
 // stop_machine_longest). Interrupts on, no locks held.

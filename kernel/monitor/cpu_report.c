@@ -8,6 +8,7 @@
 #include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
+#include "lib/cpu_memory.h"
 #include "lib/string.h"
 
 #define CALLERS 24
@@ -26,7 +27,8 @@ struct view {
 #endif
 };
 
-static struct view views[CPU_MAX];
+static struct view *views[CPU_MAX];
+CPU_MEMORY(views, 1);
 static u32 report_busy; // atomic
 
 static void record_thread(struct view *v, const struct thread *t)
@@ -45,7 +47,7 @@ static NOTRACE void record_location(u32 pc, u32 frame, bool interrupts_on,
                                     bool user)
 {
     const struct cpu *c = this_cpu();
-    struct view *v = &views[c->id];
+    struct view *v = views[c->id];
     memset(v, 0, sizeof(*v));
     v->pc = pc;
     v->user = user;
@@ -94,7 +96,7 @@ static void print_account(u32 cpu, const struct view *v)
         SUBSYSTEMS(SUBSYSTEM_NAME)
 #undef SUBSYSTEM_NAME
     };
-    const struct ledger *l = cpus[cpu].ledger;
+    const struct ledger *l = cpus[cpu]->ledger;
     u32 vector = (u32)(v->open - l->vectors);
     if (v->open == &l->idle)
         console_printf("  account: idle\n");
@@ -111,7 +113,7 @@ static void print_account(u32 cpu, const struct view *v)
 
 static void print_view(u32 cpu)
 {
-    const struct view *v = &views[cpu];
+    const struct view *v = views[cpu];
     console_printf("CPU %u: thread %u (%s), task %u (%s), %s mode, interrupts "
                    "%s, irq depth %u, preempt count %d\n",
                    cpu, v->tid, v->thread_name, v->task, v->task_name,
@@ -133,10 +135,10 @@ void print_cpu_locations(const char *why)
         return; // another report is under way
     preempt_disable();
     record_here();
-    u32 silent = nmi_call_others(record_from_nmi);
+    struct cpu_set silent = nmi_call_others(record_from_nmi);
     console_printf("\nwhere the CPUs are (%s):\n", why);
     for (u32 i = 0; i < cpu_count; i++) {
-        if (silent & 1u << i)
+        if (cpu_set_has(&silent, i))
             console_printf("CPU %u: does not answer, not even to an NMI\n", i);
         else
             print_view(i);

@@ -12,6 +12,7 @@
 #include "lib/string.h"
 
 #include <arch/clock.h>
+#include <arch/topology.h>
 
 void sysinfo_fill_uptime(struct sysinfo_uptime *out)
 {
@@ -42,6 +43,24 @@ void sysinfo_fill_totals(struct sysinfo_totals *out)
     out->switches = sched_switches();
 }
 
+static void fill_topology(u32 cpu, struct sysinfo_cpu *out)
+{
+    static const char *const kinds[] = {
+        [CORE_PERFORMANCE] = "performance", [CORE_EFFICIENCY] = "efficiency"
+    };
+    const struct topology *t = cpu_topology(cpu);
+
+    out->apic_id = cpus[cpu]->apic_id;
+    out->package = t->package;
+    out->core = t->core;
+    out->thread = t->thread;
+    out->l1d = t->l1d;
+    out->l1i = t->l1i;
+    out->l2 = t->l2;
+    out->l3 = t->l3;
+    strlcpy(out->kind, kinds[t->kind] ? kinds[t->kind] : "", sizeof(out->kind));
+}
+
 void sysinfo_fill_cpu(u32 cpu, struct sysinfo_cpu *out)
 {
     assert_checked(cpu < cpu_count);
@@ -49,7 +68,7 @@ void sysinfo_fill_cpu(u32 cpu, struct sysinfo_cpu *out)
 
     ledger_sums(cpu, &s);
     out->id = cpu;
-    out->active = cpus[cpu].online;
+    out->active = cpus[cpu]->online;
     out->frequency = clock_tsc_hz();
     out->elapsed = s.elapsed;
     out->busy = s.elapsed - s.idle;
@@ -59,6 +78,7 @@ void sysinfo_fill_cpu(u32 cpu, struct sysinfo_cpu *out)
     out->irq = s.irq;
     out->start_up = s.start_up;
     out->switches = sched_cpu_switches(cpu);
+    fill_topology(cpu, out);
 }
 
 static int make_uptime(struct chain *out, u32 number UNUSED)
@@ -135,7 +155,7 @@ static void put_audit(struct chain *out, u32 cpu, const char *account,
 
 static int make_audit(struct chain *out, u32 number UNUSED)
 {
-    struct audit *a = kmalloc(sizeof(*a));
+    struct audit *a = audit_alloc();
     u64 user = 0, kernel = 0;
 
     if (!a)

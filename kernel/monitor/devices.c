@@ -1,4 +1,4 @@
-// system.clock, system.profile, system.usb and system.net: the time sources and
+// system.clock, .profile, .usb, .disks and .net: the time sources and
 // timers of the machine, its sampling sources and performance counters, what is
 // sampled, its USB devices, its network card.
 
@@ -164,6 +164,20 @@ static int make_usb(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static void put_disk(const struct sysinfo_disk *disk, void *arg)
+{
+    struct sysinfo_disk *record = chain_add(arg);
+
+    if (record)
+        *record = *disk;
+}
+
+static int make_disks(struct chain *out, u32 number UNUSED)
+{
+    disks_each(put_disk, out);
+    return 0;
+}
+
 static int make_net(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_net all = { 0 };
@@ -174,6 +188,9 @@ static int make_net(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+SYSINFO_NODE(disks, .path = "system.disks",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_DISK),
+             .make = make_disks);
 SYSINFO_NODE(net, .path = "system.net",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_NET),
              .make = make_net);

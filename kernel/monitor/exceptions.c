@@ -62,7 +62,7 @@ static u64 cycles_on(u32 cpu, u32 vector)
     // NMIs have an account of their own, as interrupts do.
     if (vector < EXCEPTIONS && vector != VECTOR_NMI)
         return ledger_exception_cycles(cpu, vector);
-    return ledger_read(&cpus[cpu], &cpus[cpu].ledger->vectors[vector]);
+    return ledger_read(cpus[cpu], &cpus[cpu]->ledger->vectors[vector]);
 }
 
 static u64 count_on_all(u32 vector)

@@ -67,7 +67,7 @@ static void count(u32 clock)
 {
     assert_checked(!irqs_enabled() && clock <= STAT);
     for (u32 i = 0; i < cpu_count; i++) {
-        struct run_queue *rq = &run_queues[i];
+        struct run_queue *rq = run_queues[i];
         spin_lock(&rq->lock); // keeps the thread from switching
         struct thread *t = rq->running;
         bool here = rq->cpu == this_cpu();

@@ -58,7 +58,7 @@ static void put(struct chain *out, const struct audit *a, enum subsystem which,
 static int make_kernel(struct chain *out, u32 number UNUSED)
 {
     u64 entries[SUBSYSTEM_COUNT] = { 0 };
-    struct audit *a = kmalloc(sizeof(*a));
+    struct audit *a = audit_alloc();
 
     if (!a)
         return -ENOMEM;

@@ -53,7 +53,7 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
     out->state = state_of(s.state);
     out->cpu = s.cpu;
     out->priority = s.priority;
-    out->affinity = s.affinity;
+    cpu_set_list(&s.affinity, out->affinity, sizeof(out->affinity));
     out->user = user;
     out->kernel = kernel;
     out->voluntary = s.voluntary;

@@ -81,8 +81,8 @@ enum {
 
 #define RAH_VALID (1u << 31)
 
-// Legacy descriptors (7.1.4 receive, 7.2.10 transmit): the address's halves,
-// then
+// Legacy descriptors (7.1.4 receive, 7.2.10 transmit; of the 82540EM 3.2.3 and
+// 3.3.3): the address's halves, then
 struct e1000_descriptor {
     u32 address, address_high;
     u32 length; // bytes; of a transmit descriptor: and the command

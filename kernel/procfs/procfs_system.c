@@ -54,10 +54,13 @@ static void put_cpu_line(struct chain *t, const char *name,
                  c->kernel, c->idle, c->irq);
 }
 
-static void put_cpu_times(struct chain *t)
+static int put_cpu_times(struct chain *t)
 {
-    struct cpu_times each[CPU_MAX], sum = { 0, 0, 0, 0 };
+    struct cpu_times *each = kmalloc(cpu_count * sizeof(*each));
+    struct cpu_times sum = { 0, 0, 0, 0 };
 
+    if (each == NULL)
+        return -ENOMEM;
     for (u32 i = 0; i < cpu_count; i++) {
         each[i] = cpu_times(i);
         sum.user += each[i].user;
@@ -72,6 +75,8 @@ static void put_cpu_times(struct chain *t)
         format(name, sizeof(name), "cpu%u", i);
         put_cpu_line(t, name, &each[i]);
     }
+    kfree(each);
+    return 0;
 }
 
 static u64 vector_count(u32 vector)
@@ -105,7 +110,9 @@ static int make_stat(struct chain *t, void *arg UNUSED)
     struct sysinfo_totals totals;
 
     sysinfo_fill_totals(&totals);
-    put_cpu_times(t);
+    int err = put_cpu_times(t);
+    if (err)
+        return err;
     put_interrupt_line(t);
     chain_printf(t, "ctxt %llu\nbtime %lld\nprocesses %llu\n", totals.switches,
                  wallclock_boot_ns() / (s64)NSEC_PER_SEC, totals.tasks_created);
@@ -242,7 +249,7 @@ static int make_cpuinfo(struct chain *t, void *arg UNUSED)
         chain_printf(t, "model name\t: %s\nstepping\t: %u\n", f->brand,
                      f->stepping);
         chain_printf(t, "cpu MHz\t\t: %u.%03u\n", khz / 1000, khz % 1000);
-        chain_printf(t, "apicid\t\t: %u\nfpu\t\t: yes\n", cpus[i].apic_id);
+        chain_printf(t, "apicid\t\t: %u\nfpu\t\t: yes\n", cpus[i]->apic_id);
         put_flags(t);
         chain_printf(t, "bogomips\t: %u.%02u\n\n", khz / 500, khz / 5 % 100);
     }
@@ -296,7 +303,7 @@ static int put_mount(const struct mount *m, void *arg)
     bool known = vfs_path(m->root, to->path, PATH_MAX_LEN + 1) >= 0;
     chain_printf(to->t, "%s ", m->type);
     put_field(to->t, known ? to->path : m->path);
-    chain_printf(to->t, " %s rw%s 0 0\n", m->type,
+    chain_printf(to->t, " %s %s%s 0 0\n", m->type, m->read_only ? "ro" : "rw",
                  READ_ONCE(m->nosuid) ? ",nosuid" : "");
     return 0;
 }

@@ -20,6 +20,7 @@
 struct snapshot {
     struct sysinfo_task of;       // the task
     struct sysinfo_thread thread; // one of its threads; all 0: it has none
+    struct cpu_set affinity;      // of that thread
     char name[TASK_NAME_MAX], state;
     u32 id, tty;
     s32 foreground; // group of the terminal, -1: none
@@ -134,6 +135,8 @@ static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
     snap_task(s, task);
     snap_terminal(s, task);
     snap_signals(s, task, thread);
+    if (thread)
+        cpu_set_copy(&s->affinity, &thread->affinity);
     *tid = thread != NULL ? thread->tid : 0;
     spin_unlock_irq(&tasks_lock, flags);
 }
@@ -248,25 +251,16 @@ static const char *state_name(char state)
     }
 }
 
-// "0-1,3": the CPUs of a mask.
-static void put_cpu_list(struct chain *t, u32 mask)
+// As Linux: words of 32 CPUs, the last ones first; and as a list, "0-1,3".
+static void put_cpus_allowed(struct chain *t, const struct cpu_set *s)
 {
-    const char *separator = "";
+    char list[3 * CPU_MAX]; // the longest: "0-1,3-4,..."
 
-    for (u32 first = 0; first < CPU_MAX; first++) {
-        u32 last = first;
-
-        if (!(mask >> first & 1))
-            continue;
-        while (last + 1 < CPU_MAX && (mask >> (last + 1) & 1))
-            last++;
-        if (last > first)
-            chain_printf(t, "%s%u-%u", separator, first, last);
-        else
-            chain_printf(t, "%s%u", separator, first);
-        separator = ",";
-        first = last;
-    }
+    chain_printf(t, "Cpus_allowed:\t%x", s->words[cpu_set_words - 1]);
+    for (u32 i = cpu_set_words - 1; i-- > 0;)
+        chain_printf(t, ",%08x", s->words[i]);
+    chain_printf(t, "\nCpus_allowed_list:\t%s\n",
+                 cpu_set_list(s, list, sizeof(list)));
 }
 
 // Escapes the name, so that it stays on one line.
@@ -344,11 +338,9 @@ static int make_status(struct chain *t, void *arg)
     put_status_ids(t, &s, descriptors);
     put_status_memory(t, &s);
     put_status_signals(t, &s);
-    chain_printf(t, "Cpus_allowed:\t%x\nCpus_allowed_list:\t",
-                 s.thread.affinity);
-    put_cpu_list(t, s.thread.affinity);
+    put_cpus_allowed(t, &s.affinity);
     chain_printf(t,
-                 "\nvoluntary_ctxt_switches:\t%llu\n"
+                 "voluntary_ctxt_switches:\t%llu\n"
                  "nonvoluntary_ctxt_switches:\t%llu\n",
                  s.thread.voluntary, s.thread.forced);
     return 0;

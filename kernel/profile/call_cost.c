@@ -100,7 +100,10 @@ static struct own_times find_times(const struct calls_node *nodes, u32 count)
     return t;
 }
 
-#define RECORDS ((CALLS_ROOTS + 2) * CPU_MAX)
+static u32 record_count(void)
+{
+    return (CALLS_ROOTS + 2) * cpu_count;
+}
 
 static struct own_times least_traced(struct calls_node *nodes, u32 n)
 {
@@ -110,7 +113,7 @@ static struct own_times least_traced(struct calls_node *nodes, u32 n)
         u32 flags = irq_save();
         calling_loop(n);
         irq_restore(flags);
-        calls_report(&info, nodes, RECORDS, true);
+        calls_report(&info, nodes, record_count(), true);
         struct own_times t = find_times(nodes, info.records);
         least.caller = MIN(least.caller, t.caller);
         least.callee = MIN(least.callee, t.callee);
@@ -139,7 +142,7 @@ static int traced_times(struct calls_node *nodes, struct own_times *times)
 
 static int trace_for_a_moment(struct own_times *times)
 {
-    struct calls_node *nodes = kmalloc(RECORDS * sizeof(*nodes));
+    struct calls_node *nodes = kmalloc(record_count() * sizeof(*nodes));
     struct call_stack *s = call_stack_alloc(2);
     int err = nodes && s ? 0 : -ENOMEM;
     if (!err)

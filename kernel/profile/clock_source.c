@@ -12,15 +12,20 @@
 #include "arch/irq.h"
 #include "kernel/profile/sample.h"
 #include "kernel/profile/ticker.h"
+#include "lib/cpu_memory.h"
 
 struct clock_source {
     struct sample_source source;
     bool on_grid; // ticks are multiples of the period in kernel time; else they
                   // count from the start
     bool random;
-    u32 period; // ns
-    struct ticker tickers[CPU_MAX];
+    u32 period;              // ns
+    struct ticker **tickers; // by CPU
 };
+
+static struct ticker *lapic_tickers[CPU_MAX], *clock_tickers[CPU_MAX];
+CPU_MEMORY(lapic_tickers, 1);
+CPU_MEMORY(clock_tickers, 1);
 
 static struct clock_source lapic_source, clock_source;
 
@@ -49,7 +54,7 @@ static void clock_tick(struct ticker *t UNUSED, u32 ticks)
 static void start_here(void *arg)
 {
     struct clock_source *s = arg;
-    struct ticker *t = &s->tickers[this_cpu()->id];
+    struct ticker *t = s->tickers[this_cpu()->id];
     u64 first = clock_now_ns() + s->period;
     if (s->on_grid)
         first -= first % s->period;
@@ -73,12 +78,12 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
 static void stop(const struct sample_source *source)
 {
     for (u32 i = 0; i < cpu_count; i++)
-        ticker_stop(&mine(source)->tickers[i]);
+        ticker_stop(mine(source)->tickers[i]);
 }
 
 static u64 ticks(const struct sample_source *source)
 {
-    return counter_read(&mine(source)->tickers[this_cpu()->id].ticks);
+    return counter_read(&mine(source)->tickers[this_cpu()->id]->ticks);
 }
 
 static const char *lapic_why_not(const struct sample_source *s UNUSED)
@@ -104,6 +109,7 @@ static struct clock_source lapic_source = {
         .stop = stop,
         .ticks = ticks,
     },
+    .tickers = lapic_tickers,
 };
 LINKER_SET_ADD_PART(sample_sources, lapic, lapic_source.source);
 
@@ -118,5 +124,6 @@ static struct clock_source clock_source = {
         .stop = stop,
     },
     .on_grid = true,
+    .tickers = clock_tickers,
 };
 LINKER_SET_ADD_PART(sample_sources, clock, clock_source.source);

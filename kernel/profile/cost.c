@@ -36,12 +36,12 @@ void cost_measure(void)
 // all samples of trace points.
 static u64 cycles_of(u32 cpu, enum sample_way way)
 {
-    struct ledger *l = cpus[cpu].ledger;
+    struct ledger *l = cpus[cpu]->ledger;
     bool nmi = way == BY_NMI;
     if (way == BY_POINT)
         return point_cycles(cpu);
     u32 vector = nmi ? VECTOR_NMI : LEDGER_SAMPLING;
-    u64 accounted = ledger_read(&cpus[cpu], &l->vectors[vector]);
+    u64 accounted = ledger_read(cpus[cpu], &l->vectors[vector]);
     u64 overhead = nmi ? entry_cost.nmi : entry_cost.irq;
     if (nmi)
         accounted += counter_read(&l->nmi_unaccounted);

@@ -15,6 +15,7 @@
 #include "kernel/fs/devfs.h"
 #include "kernel/profile/pace.h"
 #include "kernel/profile/sample.h"
+#include "lib/cpu_memory.h"
 
 #define WINDOWS_PER_SECOND 100
 
@@ -23,15 +24,20 @@
 struct pmc_source {
     struct sample_source source;
     struct pmu_sampling sampling;
-    // Each written only in its own CPU's NMIs while the source runs.
-    struct {
-        struct pace pace;
-        u64 period; // the current one, in events
-        u32 merge_shift;
-    } per_cpu[CPU_MAX];
+    u32 index; // in pmc_sources
 };
 
 static struct pmc_source pmc_sources[PMC_EVENTS];
+
+// The state of each source on each CPU, written only in its NMIs while the
+// source runs.
+struct pmc_state {
+    struct pace pace;
+    u64 period; // the current one, in events
+    u32 merge_shift;
+};
+static struct pmc_state *states[CPU_MAX];
+CPU_MEMORY(states, PMC_EVENTS);
 
 static struct pmc_source *mine(const struct sample_source *s)
 {
@@ -42,17 +48,16 @@ static u64 counter_due(struct pmu_sampling *sampling,
                        const struct trapframe *tf, u32 periods)
 {
     u64 began = rdtsc();
-    u32 cpu = this_cpu()->id;
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
-    struct pace *p = &s->per_cpu[cpu].pace;
+    struct pmc_state *state = &states[this_cpu()->id][s->index];
     // A stretched period accounts for several.
-    struct sample_hit hit = { tf, periods << s->per_cpu[cpu].merge_shift,
-                              periods * s->per_cpu[cpu].period, began };
+    struct sample_hit hit = { tf, periods << state->merge_shift,
+                              periods * state->period, began };
     sample_take(&s->source, &hit);
-    pace_spent(p, sample_nmi_cycles(), began);
-    s->per_cpu[cpu].merge_shift = p->merge_shift;
-    s->per_cpu[cpu].period = pace_next(p, began);
-    return s->per_cpu[cpu].period;
+    pace_spent(&state->pace, sample_nmi_cycles(), began);
+    state->merge_shift = state->pace.merge_shift;
+    state->period = pace_next(&state->pace, began);
+    return state->period;
 }
 
 // The initial period for about `hz` samples a second: cycles are assumed at the
@@ -68,14 +73,14 @@ static void init_pace(struct pmc_source *s, const struct sample_rate *rate,
                       u64 period, u64 target)
 {
     for (u32 i = 0; i < cpu_count; i++) {
+        struct pmc_state *state = &states[i][s->index];
         u32 seed = 0;
         if (rate->random)
             random_bytes(&seed, sizeof(seed));
-        pace_init(&s->per_cpu[i].pace, period, target,
-                  rate->random ? seed | 1 : 0,
+        pace_init(&state->pace, period, target, rate->random ? seed | 1 : 0,
                   (u32)clock_tsc_hz() / WINDOWS_PER_SECOND);
-        s->per_cpu[i].period = period;
-        s->per_cpu[i].merge_shift = 0;
+        state->period = period;
+        state->merge_shift = 0;
     }
 }
 
@@ -122,8 +127,9 @@ static const char *pmc_why_not(const struct sample_source *s UNUSED)
     return pmu_sampling_why_not();
 }
 
-#define PMC_SOURCE(after)           \
+#define PMC_SOURCE(number, after)   \
     {                               \
+        .index = (number),          \
         .source = {                 \
             .name = "pmc",          \
             .rank = 400,            \
@@ -138,11 +144,11 @@ static const char *pmc_why_not(const struct sample_source *s UNUSED)
             .stop = pmc_stop,       \
         },                          \
     }
-#define PMC_SOURCE_BEFORE(n) PMC_SOURCE(&pmc_sources[n].source)
+#define PMC_SOURCE_BEFORE(n) PMC_SOURCE((n)-1, &pmc_sources[n].source)
 
 static struct pmc_source pmc_sources[PMC_EVENTS] = {
     PMC_SOURCE_BEFORE(1), PMC_SOURCE_BEFORE(2), PMC_SOURCE_BEFORE(3),
     PMC_SOURCE_BEFORE(4), PMC_SOURCE_BEFORE(5), PMC_SOURCE_BEFORE(6),
-    PMC_SOURCE_BEFORE(7), PMC_SOURCE(NULL),
+    PMC_SOURCE_BEFORE(7), PMC_SOURCE(7, NULL),
 };
 LINKER_SET_ADD_PART(sample_sources, pmc, pmc_sources[0].source);

@@ -161,7 +161,7 @@ static int point_start(const struct sample_source *source,
     if (!choose(&s->choice, rate->event) || rate->period > UINT32_MAX)
         return -EINVAL;
     s->period = rate->period ? (u32)rate->period : 1;
-    for (u32 i = 0; i < CPU_MAX; i++)
+    for (u32 i = 0; i < cpu_count; i++)
         s->left[i] = s->period;
     rate->hz = 0;
     rate->period = s->period;

@@ -18,6 +18,7 @@
 #include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
 #include "kernel/trace/point.h"
+#include "lib/cpu_memory.h"
 
 // Windows of the throttle, which limits sampling to a quarter of a CPU.
 #define WINDOWS_PER_SECOND 100
@@ -39,21 +40,20 @@ _Static_assert(DEEP_ROOM <= UINT16_MAX &&
                "a record's size has 16 bits");
 
 // Per CPU and level: 0 interrupts off, 1 NMI.
-static struct record spare_records[CPU_MAX][2];
-// Aligned so that no two CPUs share a cache line.
-static struct {
-    struct throttle of[SAMPLE_WAYS];
-} __attribute__((aligned(64))) throttles[CPU_MAX];
+static struct record *spare_records[CPU_MAX];
+CPU_MEMORY(spare_records, 2);
+static struct throttle *throttles[CPU_MAX];
+CPU_MEMORY(throttles, SAMPLE_WAYS);
 
 void sample_start_throttle(void)
 {
-    if (throttles[0].of[BY_IRQ].window)
+    if (throttles[0][BY_IRQ].window)
         return; // already set up; other sources may be using it
     u32 window = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
-    for (u32 i = 0; i < CPU_MAX; i++) {
-        throttle_init(&throttles[i].of[BY_IRQ], window, entry_cost.irq);
-        throttle_init(&throttles[i].of[BY_NMI], window, entry_cost.nmi);
-        throttle_init(&throttles[i].of[BY_POINT], window, 0);
+    for (u32 i = 0; i < cpu_count; i++) {
+        throttle_init(&throttles[i][BY_IRQ], window, entry_cost.irq);
+        throttle_init(&throttles[i][BY_NMI], window, entry_cost.nmi);
+        throttle_init(&throttles[i][BY_POINT], window, 0);
     }
 }
 
@@ -442,7 +442,7 @@ static ALWAYS_INLINE void take(const struct sample_source *source,
 void sample_take(const struct sample_source *source,
                  const struct sample_hit *hit)
 {
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[BY_NMI]);
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_NMI]);
     throttle_add(t, (u32)hit->time, this_ledger()->nmi_cycles);
     take(source, hit, t);
 }
@@ -451,7 +451,7 @@ void sample_take(const struct sample_source *source,
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit)
 {
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[BY_IRQ]);
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_IRQ]);
     // Marked: an NMI may subtract its own time from this account at any point.
     const u64 *cycles = &this_ledger()->vectors[LEDGER_SAMPLING].cycles;
     u32 sum = READ_ONCE(*(const u32 *)cycles);
@@ -466,7 +466,7 @@ void sample_take_point(const struct sample_source *source,
                        const struct sample_hit *hit, u32 cycles)
 {
     struct view v = { .hit = hit };
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)].of[BY_POINT]);
+    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_POINT]);
     throttle_add(t, (u32)hit->time, cycles);
     take_kernel(source, v, t);
 }

@@ -89,7 +89,7 @@ static u64 handler_cycles(const struct session *s)
     for (u32 i = 0; s->stream.task && s->modes.kernel && i < cpu_count; i++) {
         struct ledger_sums all;
         if (s->source->nmi) {
-            sum += ledger_read(&cpus[i], &cpus[i].ledger->vectors[VECTOR_NMI]);
+            sum += ledger_read(cpus[i], &cpus[i]->ledger->vectors[VECTOR_NMI]);
             continue;
         }
         ledger_sums(i, &all);
@@ -204,11 +204,21 @@ static void end_interval(struct stream *stream)
 
 // --- memory -----------------------------------------------------------------
 
+static u32 session_bytes(void)
+{
+    return sizeof(struct session) + cpu_count * sizeof(struct session_cpu);
+}
+
+static u32 session_pages(void)
+{
+    return DIV_ROUND_UP(session_bytes(), PAGE_SIZE);
+}
+
 static void free_session(struct session *s)
 {
     stream_free_rings(&s->stream);
     stream_release(&s->stream);
-    vmap_free(s, DIV_ROUND_UP(sizeof(*s), PAGE_SIZE));
+    vmap_free(s, session_pages());
 }
 
 static u32 ring_size(const struct stream *s, const struct sprofile_options *o)
@@ -227,11 +237,11 @@ static struct session *alloc_session(struct task *task,
                                      const struct sprofile_options *o,
                                      struct waitq *readers)
 {
-    struct session *s = vmap_alloc(DIV_ROUND_UP(sizeof(*s), PAGE_SIZE),
-                                   PROT_R | PROT_W, FRAME_BUFFER);
+    struct session *s =
+        vmap_alloc(session_pages(), PROT_R | PROT_W, FRAME_BUFFER);
     if (!s)
         return NULL;
-    memset(s, 0, sizeof(*s));
+    memset(s, 0, session_bytes());
     struct stream *stream = &s->stream;
     stream_init(stream, &sampling, task, o->flags);
     for (u32 i = 0; i < cpu_count; i++)

@@ -67,9 +67,9 @@ struct session {
     struct strobe_core_clock clock; // without cycles
     // At the start of the current interval; of all intervals before it.
     struct session_sums since, before;
-    u64 cost, interrupts; // charged: TSC cycles, and of how many (cost.c)
-    u64 ended_cycles;     // of ended targets; tasks_lock
-    struct session_cpu cpu[CPU_MAX];
+    u64 cost, interrupts;     // charged: TSC cycles, and of how many (cost.c)
+    u64 ended_cycles;         // of ended targets; tasks_lock
+    struct session_cpu cpu[]; // of each CPU
 };
 
 extern struct session *sampled;

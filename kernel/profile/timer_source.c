@@ -103,7 +103,7 @@ static u32 mode_of(const struct timer_source *s)
 
 static int start_even(struct timer_source *s, u64 period)
 {
-    for (u32 i = 0; i < CPU_MAX; i++)
+    for (u32 i = 0; i < cpu_count; i++)
         tick_grid_start(&s->grid[i], rdtsc());
     set_period(s, period); // until the device reports its actual period
     int err = timer_start(s->reserved, mode_of(s), period,
@@ -122,7 +122,7 @@ static int start_random(struct timer_source *s, u64 period)
     s->period_ns = (u32)period;
     s->min_distance =
         (u32)MIN(cycles_of(period) / 8 * 3, (u64)TICK_GRID_PERIOD_MAX);
-    for (u32 i = 0; i < CPU_MAX; i++)
+    for (u32 i = 0; i < cpu_count; i++)
         shot_count_start(&s->shots[i], READ_ONCE(t->shots.low), (u32)rdtsc());
     return timer_start(t, mode_of(s) | TIMER_RANDOM, period, random_tick, s);
 }

@@ -7,14 +7,13 @@
 
 struct trace_session {
     struct stream stream;
-    struct trace_target target; // its points: 0 while it does not measure
     u32 points, ring_bytes, event_cycles; // trace_info
     bool calls, calls_run; // it has the trace of calls; which is not paused
     bool pmc;              // it has the counters of sched/pmc
     u32 flight_ms;         // trace_options
     bool readable;         // a flight's: once it has stopped
     u64 since;             // trace_info
-    struct sensor *sensor[CPU_MAX]; // its rings as sensors; NULL: none
+    struct trace_target target; // its points: 0 while it does not measure
 };
 
 // trace_session_begin with options and functions of the kernel's. `functions`:

@@ -235,8 +235,8 @@ static void free_session(struct trace_session *s)
     if (s->pmc)
         trace_pmc_end();
     for (u32 i = 0; i < cpu_count; i++) {
-        if (s->sensor[i])
-            trace_sensor_close(s->sensor[i], &s->target.cpu[i].ring);
+        if (s->target.cpu[i].sensor)
+            trace_sensor_close(s->target.cpu[i].sensor, &s->target.cpu[i].ring);
         trace_ring_free(&s->target.cpu[i].ring);
     }
     stream_free_rings(&s->stream);
@@ -302,7 +302,7 @@ static int open_sensors(struct trace_session *s)
     int err = 0;
     for (u32 i = 0; !err && i < cpu_count; i++)
         err = trace_sensor_open(&s->target.cpu[i].ring, number, i,
-                                s->stream.uid, &s->sensor[i]);
+                                s->stream.uid, &s->target.cpu[i].sensor);
     return err;
 }
 
@@ -381,7 +381,8 @@ int trace_session_begin_with(const struct trace_options *o, u32 *functions,
                              struct waitq *readers, struct stream **out)
 {
     struct task *task = o->task ? task_find(o->task) : NULL;
-    struct trace_session *s = kzalloc(sizeof(*s));
+    struct trace_session *s =
+        kzalloc(sizeof(*s) + cpu_count * sizeof(s->target.cpu[0]));
     int err = o->task && !task ? -ESRCH : s ? 0 : -ENOMEM;
     if (err) {
         kfree(s);

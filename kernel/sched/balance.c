@@ -21,7 +21,7 @@ static u32 load_of(const struct run_queue *rq)
 
 static bool allowed(const struct thread *t, u32 cpu)
 {
-    return READ_ONCE(t->affinity) & (1u << cpu) && cpus[cpu].online;
+    return cpu_set_has(&t->affinity, cpu) && cpus[cpu]->online;
 }
 
 // The cost of running `t` on a CPU, lower is better. Lowest for an idle CPU,
@@ -49,13 +49,13 @@ struct cpu *balance_choose_of_many(const struct thread *t, struct cpu *last)
     for (u32 i = 0; i < cpu_count; i++) {
         if (!allowed(t, i))
             continue;
-        u32 cost = cost_of(t, &run_queues[i], last->rq);
+        u32 cost = cost_of(t, run_queues[i], last->rq);
         if (cost < least) {
             best = i;
             least = cost;
         }
     }
-    return &cpus[best];
+    return cpus[best];
 }
 
 // --- an idle CPU steals work ------------------------------------------------
@@ -93,12 +93,13 @@ static struct thread *steal_from(struct run_queue *from, struct run_queue *rq)
 struct thread *balance_steal(struct run_queue *rq)
 {
     spin_assert_held(&rq->lock);
-    for (u32 tried = 1u << rq->cpu->id;;) {
+    for (struct cpu_set tried = cpu_set_of(rq->cpu->id);;) {
         struct run_queue *longest = NULL;
         for (u32 i = 0; i < cpu_count; i++) {
-            struct run_queue *from = &run_queues[i];
-            u32 count = tried & (1u << i) ? 0 : READ_ONCE(from->count);
-            if (count > (longest ? READ_ONCE(longest->count) : 0))
+            struct run_queue *from = run_queues[i];
+            u32 count = READ_ONCE(from->count);
+            if (count > (longest ? READ_ONCE(longest->count) : 0) &&
+                !cpu_set_has(&tried, i))
                 longest = from;
         }
         if (!longest)
@@ -106,7 +107,7 @@ struct thread *balance_steal(struct run_queue *rq)
         struct thread *t = steal_from(longest, rq);
         if (t)
             return t;
-        tried |= 1u << longest->cpu->id;
+        cpu_set_add(&tried, longest->cpu->id);
     }
 }
 
@@ -117,14 +118,14 @@ struct thread *balance_steal(struct run_queue *rq)
 static struct run_queue *candidate(struct run_queue *rq, const struct thread *t)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        if (run_queue_idle(&run_queues[i]) && allowed(t, i))
-            return &run_queues[i];
+        if (run_queue_idle(run_queues[i]) && allowed(t, i))
+            return run_queues[i];
     }
     rq->push_candidate = (rq->push_candidate + 1) % cpu_count;
     if (rq->push_candidate == rq->cpu->id)
         rq->push_candidate = (rq->push_candidate + 1) % cpu_count;
-    struct run_queue *to = &run_queues[rq->push_candidate];
-    return to != rq && cpus[rq->push_candidate].online ? to : NULL;
+    struct run_queue *to = run_queues[rq->push_candidate];
+    return to != rq && cpus[rq->push_candidate]->online ? to : NULL;
 }
 
 // Global virtual time of the thread running on `to`, minus that of `t`, which

@@ -7,8 +7,8 @@
 //
 // CPUs 0 and 1 each watch all other CPUs. So every CPU is watched, and on an
 // idle machine the watch wakes only two. A watcher's data belong to its CPU,
-// and are used only in the interrupts of its callouts. `reported` has a bit for
-// each CPU reported as hanging, so that each hang is reported once.
+// and are used only in the interrupts of its callouts. `reported` has the
+// CPUs reported as hanging, so that each hang is reported once.
 
 #include "kernel/sched/hang.h"
 
@@ -37,7 +37,7 @@ static struct watcher {
     struct callout callout, confirm;
     struct cpu_progress of[CPU_MAX];
 } watchers[WATCHERS];
-static u32 reported; // atomic
+static struct cpu_set reported; // atomic
 
 ERROR_COUNTER(repeated, "reschedule interrupts, repeated",
               "a switch was due and did not happen, for up to 5 s");
@@ -83,8 +83,7 @@ static bool still_hangs(const struct cpu_progress *s, struct cpu *cpu)
 
 static void report_hang(struct cpu *cpu, const struct cpu_progress *s)
 {
-    u32 bit = 1u << cpu->id;
-    if (__atomic_fetch_or(&reported, bit, __ATOMIC_RELAXED) & bit)
+    if (cpu_set_add_atomic(&reported, cpu->id))
         return;
     char why[64];
     format(why, sizeof(why), "CPU %u hangs: for %u s it has %s", cpu->id,
@@ -113,9 +112,9 @@ static void confirm(struct callout *c)
 {
     struct watcher *w = container_of(c, struct watcher, confirm);
     for (u32 i = 0; i < cpu_count; i++) {
-        if (still_due(&w->of[i], &cpus[i])) {
+        if (still_due(&w->of[i], cpus[i])) {
             error_count(&repeated);
-            smp_reschedule(&cpus[i]);
+            smp_reschedule(cpus[i]);
         }
     }
 }
@@ -132,8 +131,8 @@ static void check_cpu(struct cpu_progress *s, struct cpu *cpu)
         smp_reschedule(cpu);
     else if (!callouts_repeat(cpu))
         s->due = READ_ONCE(cpu->need_resched);
-    if (!s->unresponsive && !s->stuck)
-        __atomic_fetch_and(&reported, ~(1u << cpu->id), __ATOMIC_RELAXED);
+    if (!s->unresponsive && !s->stuck && cpu_set_has(&reported, cpu->id))
+        cpu_set_remove_atomic(&reported, cpu->id);
     else if ((s->unresponsive >= HANG_CHECKS || s->stuck >= HANG_CHECKS) &&
              still_hangs(s, cpu))
         report_hang(cpu, s);
@@ -145,7 +144,7 @@ static void check_cpus(struct callout *c)
     bool due = false;
     for (u32 i = 0; i < cpu_count; i++) {
         if (i != this_cpu()->id) {
-            check_cpu(&w->of[i], &cpus[i]);
+            check_cpu(&w->of[i], cpus[i]);
             due |= w->of[i].due;
         }
     }
@@ -155,14 +154,15 @@ static void check_cpus(struct callout *c)
     callout_set(c, now + CHECK_NS);
 }
 
-void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds)
+void smp_call_unanswered(const struct cpu_set *silent, void (*fn)(void *arg),
+                         u32 seconds)
 {
-    char why[96];
+    char why[96 + CPU_SET_LIST_SIZE], list[CPU_SET_LIST_SIZE];
     u32 offset = 0, address = (u32)fn;
     const char *name = ksym_lookup(address, &offset);
-    format(why, sizeof(why), "CPU %u has asked CPU %u for %s for %u s",
-           this_cpu()->id, (u32)__builtin_ctz(silent), name ? name : "?",
-           seconds);
+    format(why, sizeof(why), "CPU %u has asked CPU %s for %s for %u s",
+           this_cpu()->id, cpu_set_list(silent, list, sizeof(list)),
+           name ? name : "?", seconds);
     print_cpu_locations(why);
 }
 

@@ -7,6 +7,7 @@
 #include "kernel/base/log.h"
 
 #include "kernel/sched/charge.h"
+#include "lib/cpu_memory.h"
 
 #define HISTORY_NS (4 * NSEC_PER_SEC)
 #define INHERITED_NS (100 * NSEC_PER_MSEC)
@@ -20,7 +21,8 @@
 // get one below 0.
 #define FLOOR_START (1ull << 48)
 
-struct run_queue run_queues[CPU_MAX];
+struct run_queue *run_queues[CPU_MAX];
+CPU_MEMORY(run_queues, 1);
 struct sched_cycles sched_cycles;
 
 static u64 cycles(u64 ns)

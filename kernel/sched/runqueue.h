@@ -57,7 +57,7 @@ struct sched_cycles {
 };
 extern struct sched_cycles sched_cycles;
 
-extern struct run_queue run_queues[CPU_MAX];
+extern struct run_queue *run_queues[CPU_MAX];
 
 static inline bool run_queue_idle(const struct run_queue *rq)
 {

@@ -12,6 +12,7 @@
 #include "kernel/mm/aspace.h"
 #include "kernel/sched/charge.h"
 #include "kernel/trace/point.h"
+#include "lib/cpu_memory.h"
 #include "lib/format.h"
 #include "lib/set.h"
 
@@ -54,9 +55,10 @@ static struct thread *pick(struct run_queue *rq)
 
 enum switch_reason { BLOCKED, PREEMPTED, YIELDED };
 
-static bool allowed_here(const struct run_queue *rq, const struct thread *t)
+static bool allowed_here(const struct thread *t)
 {
-    return t->affinity & (1u << rq->cpu->id);
+    return READ_ONCE(t->affinity.words[this_cpu_read(set_word)]) &
+           this_cpu_read(set_bit);
 }
 
 // Requeues the thread that leaves the CPU if it is still runnable. True if it
@@ -82,7 +84,7 @@ static bool put_previous(struct run_queue *rq, struct thread *prev,
     bool expired = run_queue_expired(rq);
     charge_relevel(prev);
     // sched_switch_finished moves it, when its stack is no longer in use.
-    if (!allowed_here(rq, prev)) {
+    if (!allowed_here(prev)) {
         charge_leave(rq, prev);
         WRITE_ONCE(prev->state, THREAD_READY);
         rq->moving_to = balance_choose(prev, rq->cpu);
@@ -162,7 +164,7 @@ static void choose_and_switch(enum switch_reason reason)
 
     if (prev != rq->idle) {
         if (prev->state == THREAD_RUNNING && !rq->count &&
-            allowed_here(rq, prev)) { // no other thread: continue
+            allowed_here(prev)) { // no other thread: continue
             spin_unlock_irq(&rq->lock, 0);
             return;
         }
@@ -286,7 +288,7 @@ void sched_interrupt_exit(void)
 
 static void init_queue(struct cpu *cpu, struct thread *idle)
 {
-    struct run_queue *rq = &run_queues[cpu->id];
+    struct run_queue *rq = run_queues[cpu->id];
     run_queue_init(rq, cpu);
     rq->idle = rq->running = idle;
     rq->started = rdtsc();
@@ -294,7 +296,7 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
     idle->cpu = cpu;
     idle->on_cpu = true;
     idle->state = THREAD_RUNNING;
-    idle->affinity = 1u << cpu->id;
+    cpu_set_add(&idle->affinity, cpu->id);
     idle->priority = PRIORITY_IDLE;
     cpu->thread = idle;
     ledger_start_up_done(&idle->total);
@@ -302,11 +304,12 @@ static void init_queue(struct cpu *cpu, struct thread *idle)
 }
 
 // Each CPU's idle thread: the code that runs there from start-up on.
-static struct thread idle_threads[CPU_MAX];
+static struct thread *idle_threads[CPU_MAX];
+CPU_MEMORY(idle_threads, 1);
 
 struct thread *sched_idle_thread(u32 cpu)
 {
-    return &idle_threads[cpu];
+    return idle_threads[cpu];
 }
 
 void sched_init(void)
@@ -314,7 +317,7 @@ void sched_init(void)
     struct cpu *cpu = this_cpu();
     if (!cpu->id)
         sched_cycles_init();
-    struct thread *idle = &idle_threads[cpu->id];
+    struct thread *idle = idle_threads[cpu->id];
     idle->task = &kernel_task;
 #ifdef LOCKDEP
     idle->mutexes = &idle->lockdep;
@@ -347,7 +350,7 @@ u32 sched_runnable(void)
 {
     u32 n = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        struct run_queue *rq = &run_queues[i];
+        struct run_queue *rq = run_queues[i];
         n += READ_ONCE(rq->count) + !run_queue_idle(rq);
     }
     return n;

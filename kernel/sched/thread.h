@@ -45,15 +45,15 @@ struct thread {
 
     // Guarded by the lock of the run queue of `cpu` (run_queue_lock_of):
     enum thread_state state;
-    struct cpu *cpu;      // where it runs or ran last
-    bool on_cpu;          // its stack is in use by some CPU
-    int nice;             // of its task; marked access: set at any time
-    u32 affinity;         // mask of CPUs it may use; wakers read it unlocked
-    u32 priority;         // its level; wakers read it unlocked
-    struct list run_node; // on its level's list
-    bool competing;       // virtual_time is valid: a batch thread, not asleep
-    u64 virtual_time;     // weighted cycles, local to its queue (fair.h)
-    u32 debt;             // virtual time ahead, while it does not compete
+    struct cpu *cpu;         // where it runs or ran last
+    bool on_cpu;             // its stack is in use by some CPU
+    int nice;                // of its task; marked access: set at any time
+    struct cpu_set affinity; // CPUs it may use; wakers read it unlocked
+    u32 priority;            // its level; wakers read it unlocked
+    struct list run_node;    // on its level's list
+    bool competing;   // virtual_time is valid: a batch thread, not asleep
+    u64 virtual_time; // weighted cycles, local to its queue (fair.h)
+    u32 debt;         // virtual time ahead, while it does not compete
     struct interactivity history; // in history units of 64 TSC cycles
     u32 inherited_charge; // atomic: inherited run-time charge of threads that
                           // ended, in history units, not yet in its history
@@ -126,7 +126,8 @@ void sched_inherit(struct thread *child);
 // programs is not interactive. The caller keeps `inheritor` from going away
 // (tasks_lock).
 void sched_inherit_charge(const struct thread *dead, struct thread *inheritor);
-int thread_set_affinity(struct thread *t, u32 mask); // -EINVAL: no such CPU
+// -EINVAL: none of the CPUs exists.
+int thread_set_affinity(struct thread *t, const struct cpu_set *cpus);
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).
 int thread_sleep_until(u64 deadline, u32 mode);
 

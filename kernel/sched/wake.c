@@ -113,15 +113,16 @@ void sched_inherit(struct thread *child)
 {
     const struct thread *from = current;
     child->priority = PRIORITY_INTERACTIVE;
-    child->affinity = (u32)((1ull << cpu_count) - 1);
-    if (from->task == &kernel_task)
+    if (from->task == &kernel_task) {
+        child->affinity = cpu_set_below(cpu_count);
         return;
+    }
     // While the thread runs, only its own CPU's scheduler changes its history.
     u32 flags = irq_save();
     child->history = from->history;
     u32 ran = history_units(charge_due(from));
     irq_restore(flags);
-    child->affinity = READ_ONCE(from->affinity);
+    cpu_set_copy(&child->affinity, &from->affinity);
     interactivity_ran(&child->history, ran, sched_cycles.history);
     interactivity_decay(&child->history, sched_cycles.inherited);
     child->blocked = from->blocked;
@@ -138,15 +139,16 @@ void sched_inherit_charge(const struct thread *dead, struct thread *inheritor)
                            MIN(ran, sched_cycles.inherited), __ATOMIC_RELAXED);
 }
 
-int thread_set_affinity(struct thread *t, u32 mask)
+int thread_set_affinity(struct thread *t, const struct cpu_set *cpus)
 {
-    mask &= (1u << (cpu_count - 1) << 1) - 1;
-    if (!mask)
+    struct cpu_set all = cpu_set_below(cpu_count);
+    struct cpu_set allowed = cpu_set_and(cpus, &all);
+    if (cpu_set_is_empty(&allowed))
         return -EINVAL;
     u32 flags = irq_save();
     struct cpu *where = run_queue_lock_of(t)->cpu;
-    WRITE_ONCE(t->affinity, mask);
-    bool leave = !(mask & (1u << where->id));
+    cpu_set_copy(&t->affinity, &allowed);
+    bool leave = !cpu_set_has(&allowed, where->id);
     bool queued = leave && !list_empty(&t->run_node);
     if (queued) {
         run_queue_remove(where->rq, t);

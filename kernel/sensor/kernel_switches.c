@@ -15,7 +15,8 @@
     "left\n#type switch 1\nprev, u32\nnext, u32\nstate, u8\n"
 
 static struct kernel_sensor rings[CPU_MAX];
-static char paths[CPU_MAX][sizeof("sched/switch.31")];
+_Static_assert(CPU_MAX <= 1000, "three digits in a path");
+static char paths[CPU_MAX][sizeof("sched/switch.255")];
 
 static void switched(const void *record)
 {

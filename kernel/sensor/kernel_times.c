@@ -13,6 +13,7 @@
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "lib/cpu_memory.h"
 
 // Nested interrupts per CPU; deeper ones are not measured.
 #define IRQ_DEPTH_MAX 8u
@@ -42,7 +43,7 @@ static struct kernel_sensor latency;
 static void switched(const void *record UNUSED)
 {
     struct thread *t = current;
-    if (run_queue_idle(&run_queues[this_cpu()->id]))
+    if (run_queue_idle(run_queues[this_cpu()->id]))
         return;
     u64 cycles = rdtsc() - t->since; // when it became ready
     kernel_sensor_add(&latency, (s64)cycles > 0 ? clock_tsc_to_ns(cycles) : 0);
@@ -63,7 +64,8 @@ KERNEL_SENSOR(latency);
 // --- interrupts -------------------------------------------------------------
 
 static struct kernel_sensor interrupts;
-static struct stopwatch irq_watches[CPU_MAX][IRQ_DEPTH_MAX];
+static struct stopwatch *irq_watches[CPU_MAX];
+CPU_MEMORY(irq_watches, IRQ_DEPTH_MAX);
 
 static struct stopwatch *irq_watch(void)
 {

@@ -8,6 +8,7 @@
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/mm/area.h"
+#include "kernel/mm/heap.h"
 #include "kernel/stream/stream_private.h"
 #include "kernel/task/task.h"
 
@@ -73,19 +74,22 @@ static struct sprofile_span span(struct stream *s, u32 i, u32 head)
 // first.
 int stream_map_ring(struct stream *s, u32 addr, u32 size)
 {
-    struct sprofile_span all[CPU_MAX + 1], there[CPU_MAX + 1];
-    u32 n = 0;
-    if (!s->rings.mapped || size < (cpu_count + 1) * sizeof(there[0]))
+    u32 n = 0, most = (cpu_count + 1) * sizeof(struct sprofile_span);
+    if (!s->rings.mapped || size < most)
         return -EINVAL;
+    struct sprofile_span *all = kmalloc(2 * most);
+    if (!all)
+        return -ENOMEM;
+    struct sprofile_span *there = all + cpu_count + 1;
     for (u32 i = 0; i <= cpu_count; i++)
         all[i] = span(s, i, ring_head(stream_ring(s, i)));
     for (u32 i = cpu_count; i <= cpu_count; i--) {
         if (all[i].size)
             there[n++] = all[i];
     }
-    if (copy_to_user(addr, there, n * sizeof(there[0])))
-        return -EFAULT;
-    for (u32 i = 0; i <= cpu_count; i++)
+    int err = copy_to_user(addr, there, n * sizeof(there[0])) ? -EFAULT : 0;
+    for (u32 i = 0; !err && i <= cpu_count; i++)
         s->rings.mapped_bytes[i] = all[i].size;
-    return (int)(n * sizeof(there[0]));
+    kfree(all);
+    return err ? err : (int)(n * sizeof(there[0]));
 }

@@ -88,7 +88,7 @@ static u64 acquisitions(struct lock_class *c)
 {
     u64 words = 0;
     for (u32 i = 0; i < cpu_count; i++)
-        words += READ_ONCE(cpus[i].locks_taken[c - classes]);
+        words += READ_ONCE(cpus[i]->locks_taken[c - classes]);
     u64 whole = (1ull << 32) / LOCK_STEP, rest = (1ull << 32) % LOCK_STEP;
     u64 n = c->overflows * whole + (c->overflows * rest + words) / LOCK_STEP;
     return c->reported = MAX(n, c->reported);

@@ -79,6 +79,7 @@ s32 sys_getcwd(u32 buffer, u32 size)
 
 // --- mounts -----------------------------------------------------------------
 
+#define MS_RDONLY 1u
 #define MS_NOSUID 2u // set-user-id bits are ignored
 #define MS_SYNCHRONOUS 16u
 #define MS_REMOUNT 32u
@@ -87,12 +88,13 @@ s32 sys_getcwd(u32 buffer, u32 size)
 #define MS_NODIRATIME 2048u
 #define MS_SILENT 32768u
 #define TYPE_MAX 32
+#define SOURCE_MAX 32
 
-// Flags that already hold. All others are refused: read-only mounts, bind
-// mounts, ...
-#define MOUNT_FLAGS                                                      \
-    (MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | MS_DIRSYNC | MS_NOATIME | \
-     MS_NODIRATIME | MS_SILENT)
+// Flags that already hold, and MS_RDONLY, for disks. All others are refused:
+// bind mounts, ...
+#define MOUNT_FLAGS                                                     \
+    (MS_RDONLY | MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | MS_DIRSYNC | \
+     MS_NOATIME | MS_NODIRATIME | MS_SILENT)
 #define MS_MGC_VAL 0xc0ed0000u // old programs set it
 #define MS_MGC_MSK 0xffff0000u
 
@@ -105,14 +107,30 @@ static int check_options(u32 data)
     return first ? -EINVAL : 0;
 }
 
-static int mount_new(u32 type_addr, const char *path, u32 flags)
+// What a file system is on: a disk's partition, or nothing (none, or no text).
+static int copy_source(u32 addr, char source[SOURCE_MAX])
 {
-    char type[TYPE_MAX];
+    *source = 0;
+    int err = addr ? copy_string_from_user(source, addr, SOURCE_MAX) : 0;
+    if (err == -ENAMETOOLONG)
+        return -ENXIO;
+    if (err >= 0 && strcmp(source, "none") == 0)
+        *source = 0;
+    return err;
+}
+
+static int mount_new(u32 source_addr, u32 type_addr, const char *path,
+                     u32 flags)
+{
+    char type[TYPE_MAX], source[SOURCE_MAX];
     struct mount *m;
     int err = copy_string_from_user(type, type_addr, sizeof(type));
     if (err < 0)
         return err == -ENAMETOOLONG ? -ENODEV : err;
-    err = mount_by_type(type, &m);
+    err = copy_source(source_addr, source);
+    if (err < 0)
+        return err;
+    err = mount_by_type(type, *source ? source : NULL, flags & MS_RDONLY, &m);
     if (err)
         return err;
     m->nosuid = flags & MS_NOSUID;
@@ -122,16 +140,17 @@ static int mount_new(u32 type_addr, const char *path, u32 flags)
     return err;
 }
 
-// mount(source, target, type, flags, data): the source is ignored by the file
-// systems here, and a remount can change MS_NOSUID only.
-s32 sys_mount(u32 source UNUSED, u32 target, u32 type, u32 flags, u32 data)
+// mount(source, target, type, flags, data): only file systems on disks have a
+// source, and a remount can change MS_NOSUID only.
+s32 sys_mount(u32 source, u32 target, u32 type, u32 flags, u32 data)
 {
     struct path_arg path;
     if (!is_root())
         return -EPERM;
     if ((flags & MS_MGC_MSK) == MS_MGC_VAL)
         flags &= ~MS_MGC_MSK;
-    if (flags & ~MOUNT_FLAGS)
+    if (flags & ~MOUNT_FLAGS ||
+        (flags & (MS_REMOUNT | MS_RDONLY)) == (MS_REMOUNT | MS_RDONLY))
         return -EINVAL;
     int err = check_options(data);
     if (!err)
@@ -148,7 +167,7 @@ s32 sys_mount(u32 source UNUSED, u32 target, u32 type, u32 flags, u32 data)
             vnode_unref(v);
         }
     } else {
-        err = mount_new(type, path.text, flags);
+        err = mount_new(source, type, path.text, flags);
     }
     path_put(&path);
     return err;

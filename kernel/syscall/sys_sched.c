@@ -109,29 +109,34 @@ static struct thread *thread_or_self(u32 tid)
     return current;
 }
 
+// As Linux: a shorter mask is filled up with zeros, and of a longer one the
+// rest is ignored.
 s32 sys_sched_setaffinity(u32 id, u32 size, u32 cpu_mask)
 {
-    u32 mask = 0;
-    if (copy_from_user(&mask, cpu_mask, MIN(size, (u32)sizeof(mask))))
+    struct cpu_set cpus = CPU_SET_EMPTY;
+    if (copy_from_user(&cpus, cpu_mask, MIN(size, (u32)sizeof(cpus))))
         return -EFAULT;
     struct thread *t = thread_or_self(id);
     if (!t)
         return -ESRCH;
-    int err = may_schedule(t->task) ? thread_set_affinity(t, mask) : -EPERM;
+    int err = may_schedule(t->task) ? thread_set_affinity(t, &cpus) : -EPERM;
     thread_unref(t);
     return err;
 }
 
+// As Linux: the mask must have a bit for each CPU that exists. What is stored,
+// and returned as its size, is the words of these CPUs.
 s32 sys_sched_getaffinity(u32 id, u32 size, u32 cpu_mask)
 {
-    if (size < sizeof(u32) || (size & 3))
+    u32 stored = cpu_set_words * (u32)sizeof(u32);
+    if (size < stored || (size & 3))
         return -EINVAL;
     struct thread *t = thread_or_self(id);
     if (!t)
         return -ESRCH;
-    u32 mask = READ_ONCE(t->affinity) & (u32)((1ull << cpu_count) - 1);
+    struct cpu_set cpus = cpu_set_and(&t->affinity, &t->affinity);
     thread_unref(t);
-    if (copy_to_user(cpu_mask, &mask, sizeof(mask)))
+    if (copy_to_user(cpu_mask, &cpus, stored))
         return -EFAULT;
-    return sizeof(mask);
+    return (s32)stored;
 }

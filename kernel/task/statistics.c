@@ -10,8 +10,8 @@
 
 u64 sched_cpu_switches(u32 cpu)
 {
-    assert_checked(cpu < CPU_MAX);
-    struct run_queue *rq = &run_queues[cpu];
+    assert_checked(cpu < cpu_count);
+    struct run_queue *rq = run_queues[cpu];
     u32 flags = spin_lock_irq(&rq->lock);
     u64 n = rq->switches;
     spin_unlock_irq(&rq->lock, flags);

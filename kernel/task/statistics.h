@@ -11,7 +11,8 @@ u64 sched_cpu_switches(u32 cpu);
 // A consistent snapshot of a thread. Any context but NMI.
 struct thread_statistics {
     enum thread_state state;
-    u32 cpu, priority, affinity;
+    u32 cpu, priority;
+    struct cpu_set affinity;
     u64 voluntary, forced; // switches
     u32 migrations, faults;
     const char *wait_on; // NULL: it does not sleep

@@ -6,6 +6,7 @@
 #include "arch/trap.h"
 #include "kernel/base/log.h"
 #include "kernel/task/task_syscalls.h"
+#include "lib/cpu_memory.h"
 
 #define FAMILY_OF(family) FAMILY_NAMED(family)
 #define FAMILY_NAMED(family) IN_##family
@@ -41,11 +42,12 @@ const u8 syscall_strobe_calls[SYSCALL_STROBE_CALLS + 1] = {
 };
 #pragma GCC diagnostic pop
 
-static struct syscall_counts counts[CPU_MAX][CALL_COUNT];
+static struct syscall_counts *counts[CPU_MAX];
+CPU_MEMORY(counts, CALL_COUNT);
 
 void syscall_init_cpu(struct cpu *cpu)
 {
-    assert(!cpu->syscalls && cpu->id < CPU_MAX);
+    assert(!cpu->syscalls && counts[cpu->id]);
     cpu->syscalls = counts[cpu->id];
 }
 

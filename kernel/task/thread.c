@@ -152,7 +152,7 @@ int kthread_create(const char *name, void (*fn)(void *), void *arg,
         return err;
     }
     t->priority = PRIORITY_KERNEL;
-    t->affinity = (u32)((1ull << cpu_count) - 1);
+    t->affinity = cpu_set_below(cpu_count);
     arch_thread_init(t, kthread_entry, start);
     u32 flags = spin_lock_irq(&tasks_lock);
     thread_attach(t, id_allocate());

@@ -118,7 +118,7 @@ static void count_loss(struct callouts *q, const struct cpu *cpu)
 bool callouts_timer_failed(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        if (READ_ONCE(cpus[i].callouts->losses.count) >= CALLOUTS_LOSSES_MAX)
+        if (READ_ONCE(cpus[i]->callouts->losses.count) >= CALLOUTS_LOSSES_MAX)
             return true;
     }
     return false;
@@ -127,7 +127,7 @@ bool callouts_timer_failed(void)
 void callouts_timer_replaced(void)
 {
     for (u32 i = 0; i < cpu_count; i++)
-        WRITE_ONCE(cpus[i].callouts->losses.count, 0);
+        WRITE_ONCE(cpus[i]->callouts->losses.count, 0);
 }
 
 bool callouts_repeat(const struct cpu *cpu)
@@ -189,7 +189,7 @@ bool callout_stop(struct callout *c)
 static void wait_until_through(const struct callout *c)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        struct callouts *q = cpus[i].callouts;
+        struct callouts *q = cpus[i]->callouts;
         struct callout **running = &q->running[c->context];
         if (__atomic_load_n(running, __ATOMIC_ACQUIRE) != c)
             continue;

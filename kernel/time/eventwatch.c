@@ -35,7 +35,7 @@ static void check_events(void *arg UNUSED, const struct trapframe *tf UNUSED)
 {
     WRITE_ONCE(interrupts, interrupts + 1);
     for (u32 i = 0; i < cpu_count; i++) {
-        if (callouts_repeat(&cpus[i]) && &cpus[i] == this_cpu())
+        if (callouts_repeat(cpus[i]) && cpus[i] == this_cpu())
             callouts_interrupt(clock_now_ns());
     }
 }

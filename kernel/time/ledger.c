@@ -1,8 +1,10 @@
 #include "kernel/time/ledger.h"
 
 #include "arch/trap.h"
+#include "lib/cpu_memory.h"
 
-static struct ledger ledgers[CPU_MAX];
+static struct ledger *ledgers[CPU_MAX];
+CPU_MEMORY(ledgers, 1);
 // `seq` is odd as during a switch. `open` is neither a thread's account nor the
 // NULL of a thread that does not exist yet: exceptions may occur before it
 // does.
@@ -10,7 +12,7 @@ struct ledger ledger_none = { .seq = { 1 }, .open = &ledger_none.start_up };
 
 void ledger_init_cpu(struct cpu *cpu)
 {
-    struct ledger *l = &ledgers[cpu->id];
+    struct ledger *l = ledgers[cpu->id];
     l->began = rdtsc();
     l->start_up.cycles = -l->began;
     l->open = &l->start_up;
@@ -26,7 +28,7 @@ void ledger_freeze(void)
     __atomic_fetch_add(&ledger_freezes, 1, __ATOMIC_SEQ_CST);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     for (u32 i = 0; i < cpu_count; i++)
-        seqcount_read_begin(&ledgers[i].seq);
+        seqcount_read_begin(&ledgers[i]->seq);
 }
 
 void ledger_thaw(void)
@@ -39,26 +41,26 @@ void ledger_thaw(void)
 // unfinished switch are discarded.
 u32 ledger_read_begin(u32 cpu)
 {
-    return seqcount_read_begin(&ledgers[cpu].seq);
+    return seqcount_read_begin(&ledgers[cpu]->seq);
 }
 
 bool ledger_read_retry(u32 cpu, u32 seq)
 {
-    return seqcount_read_retry(&ledgers[cpu].seq, seq);
+    return seqcount_read_retry(&ledgers[cpu]->seq, seq);
 }
 
 void ledger_writers_done(void)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE); // after the caller's reads
     for (u32 i = 0; i < cpu_count; i++)
-        seqcount_writer_done(&ledgers[i].seq);
+        seqcount_writer_done(&ledgers[i]->seq);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
 void ledger_set_outside(u32 cycles)
 {
     for (u32 i = 0; i < cpu_count; i++)
-        WRITE_ONCE(ledgers[i].outside, cycles);
+        WRITE_ONCE(ledgers[i]->outside, cycles);
 }
 
 u64 ledger_await_user(u64 now, struct ledger *l)
@@ -110,7 +112,7 @@ static u64 total(u64 value, u64 now)
 
 u64 ledger_read(const struct cpu *cpu, const struct account *a)
 {
-    const struct ledger *l = &ledgers[cpu->id];
+    const struct ledger *l = ledgers[cpu->id];
     u64 cycles;
     u32 seq;
     do {
@@ -125,7 +127,7 @@ u64 ledger_read(const struct cpu *cpu, const struct account *a)
 void ledger_read_thread(const struct cpu *cpu, const struct thread *t,
                         u64 *user, u64 *kernel)
 {
-    const struct ledger *l = &ledgers[cpu->id];
+    const struct ledger *l = ledgers[cpu->id];
     const struct thread_base *base = (const struct thread_base *)t;
     u64 all;
     u32 seq;
@@ -144,14 +146,14 @@ u64 ledger_exception_cycles(u32 cpu, u32 vector)
     u32 seq;
     do {
         seq = ledger_read_begin(cpu);
-        cycles = READ_ONCE(ledgers[cpu].exceptions[vector]);
+        cycles = READ_ONCE(ledgers[cpu]->exceptions[vector]);
     } while (ledger_read_retry(cpu, seq));
     return cycles;
 }
 
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
 {
-    const struct ledger *l = &ledgers[cpu];
+    const struct ledger *l = ledgers[cpu];
     *out = (struct ledger_sums){ 0 };
     if (!l->began)
         return;
@@ -176,7 +178,7 @@ void ledger_sums(u32 cpu, struct ledger_sums *out)
     do {
         u32 flags = irq_save();
         u32 seq = ledger_read_begin(cpu);
-        ledger_sums_at(cpu, divided_at(&ledgers[cpu], rdtsc()), out);
+        ledger_sums_at(cpu, divided_at(ledgers[cpu], rdtsc()), out);
         again = ledger_read_retry(cpu, seq);
         irq_restore(flags);
     } while (again);

@@ -99,8 +99,8 @@ int calls_alloc(const struct call_trace *what, u32 entries,
     table_entries = entries;
     elapsed = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        cpus[i].calls.ring = rings ? rings[i] : NULL;
-        enough = enough && alloc_tables(&cpus[i].calls, what->mode);
+        cpus[i]->calls.ring = rings ? rings[i] : NULL;
+        enough = enough && alloc_tables(&cpus[i]->calls, what->mode);
     }
     call_trace.mode = what->mode;
     call_trace.except = what->except;
@@ -125,7 +125,7 @@ void calls_free(void)
         nmi_watch_stubs(false);
     call_stacks_free();
     for (u32 i = 0; i < cpu_count; i++)
-        free_tables(&cpus[i].calls);
+        free_tables(&cpus[i]->calls);
     call_trace = (struct call_trace){ .mode = CALLS_NONE };
 }
 
@@ -264,7 +264,7 @@ static void report_info(struct calls_info *info, u64 now)
     info->records = info->most = 0;
     info->overflow = info->too_deep = info->no_frames = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        const struct call_cpu *c = &cpus[i].calls;
+        const struct call_cpu *c = &cpus[i]->calls;
         info->records += used(c);
         info->most = MAX(info->most, used(c));
         info->overflow += c->overflow;
@@ -279,7 +279,7 @@ static void report_records(void *records)
     struct calls_node *nodes = records;
     u32 n = 0;
     for (u32 i = 0; i < cpu_count; i++) {
-        const struct call_cpu *c = &cpus[i].calls;
+        const struct call_cpu *c = &cpus[i]->calls;
         if (call_trace.mode == CALLS_ARCS)
             arcs = report_arcs(c, i, arcs);
         else
@@ -303,7 +303,7 @@ static void report(void *arg)
     bool reset = r->reset && r->info->records <= r->max;
     if (reset) {
         for (u32 i = 0; i < cpu_count; i++)
-            reset_counts(&cpus[i].calls);
+            reset_counts(&cpus[i]->calls);
         began = now;
         elapsed = 0;
     }

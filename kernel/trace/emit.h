@@ -5,6 +5,7 @@
 #include "arch/cpu.h"
 #include "kernel/trace/record.h"
 
+struct sensor;
 struct task;
 
 // A CPU's part of a trace, written by that CPU alone.
@@ -14,6 +15,7 @@ struct trace_cpu {
     bool chosen;   // the thread that runs is one whose events are recorded
     bool switched; // it, or the one that ran before the last switch
     bool left;     // the one that ran before
+    struct sensor *sensor; // the ring as one (kernel/profile); NULL: it is none
 };
 
 struct trace_target {
@@ -21,7 +23,7 @@ struct trace_target {
     const struct task *only;   // only this one; NULL: all,
     const struct task *except; // but for this one; NULL: no exception
     u32 points;                // bit N: point N is recorded; marked
-    struct trace_cpu cpu[CPU_MAX];
+    struct trace_cpu cpu[];    // of each CPU
 };
 
 // What an event of 16 bytes costs, in cycles, from the call at its point to the

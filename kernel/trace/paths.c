@@ -12,13 +12,15 @@
 #include "kernel/sched/thread.h"
 #include "kernel/trace/calls.h"
 #include "kernel/trace/record.h"
+#include "lib/cpu_memory.h"
 
 struct branch call_tracing;
 struct call_trace call_trace;
 const struct trace_place call_untraced;
 
 static struct call_node nothing; // the last child of nodes without children
-static struct call_node unused[CPU_MAX]; // what is not traced is charged to it
+static struct call_node *unused[CPU_MAX]; // what is not traced is charged to it
+CPU_MEMORY(unused, 1);
 
 // --- nodes ------------------------------------------------------------------
 
@@ -193,7 +195,7 @@ static void come_untraced(struct call_cpu *c, u32 cpu, u64 now)
     *limit_of(c) = NULL;
     c->none.mark = -1u;
     c->none.node = call_trace.task || !has_nodes()
-                       ? &unused[cpu]
+                       ? unused[cpu]
                        : root(c, CALLS_ROOT_THREADS);
     c->top = &c->none;
     account_open(c, now);

@@ -116,11 +116,11 @@ void call_stacks_begin(u64 now)
     list_for_each(s, &stacks, node)
         clear(s, now);
     for (u32 i = 0; i < cpu_count; i++) {
-        struct call_cpu *c = &cpus[i].calls;
+        struct call_cpu *c = &cpus[i]->calls;
         c->left = NULL;
-        call_trace_come(c, i, cpus[i].thread, now);
-        if (cpus[i].irq_depth)
-            call_trace_interrupt(c, cpus[i].irq_frame, now);
+        call_trace_come(c, i, cpus[i]->thread, now);
+        if (cpus[i]->irq_depth)
+            call_trace_interrupt(c, cpus[i]->irq_frame, now);
     }
 }
 
@@ -135,8 +135,8 @@ static bool is_interrupt(const struct call_frame *f)
 static struct cpu *running_on(const struct call_stack *s)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        if (cpus[i].calls.stack == s)
-            return &cpus[i];
+        if (cpus[i]->calls.stack == s)
+            return cpus[i];
     }
     return NULL;
 }
@@ -189,7 +189,7 @@ void call_stacks_end(u32 sp)
             f = restore(s, f, stack_pointer(s, sp));
     }
     for (u32 i = 0; i < cpu_count; i++) {
-        struct call_cpu *c = &cpus[i].calls;
+        struct call_cpu *c = &cpus[i]->calls;
         c->stack = c->left = NULL;
         c->limit = c->event_limit = NULL;
         c->arcs = NULL;
@@ -203,7 +203,7 @@ void call_stacks_count_open(void)
 {
     struct call_stack *s;
     for (u32 i = 0; i < cpu_count; i++) {
-        struct call_cpu *c = &cpus[i].calls;
+        struct call_cpu *c = &cpus[i]->calls;
         for (u32 n = 0; n < c->nodes_used; n++)
             c->nodes[n].open = 0;
     }
@@ -217,7 +217,7 @@ void call_stacks_charge(u64 now, s64 sign)
 {
     struct call_stack *s;
     for (u32 i = 0; i < cpu_count; i++) {
-        struct call_cpu *c = &cpus[i].calls;
+        struct call_cpu *c = &cpus[i]->calls;
         c->top->node->own += now * (u64)sign;
         for (struct call_frame *f = c->top; c->stack && f > c->stack->frames;
              f--) {
@@ -236,8 +236,8 @@ void call_stacks_restart(u64 now)
 {
     struct call_stack *s;
     for (u32 i = 0; i < cpu_count; i++) {
-        cpus[i].calls.top->node->own -= now;
-        cpus[i].calls.irq_began = now;
+        cpus[i]->calls.top->node->own -= now;
+        cpus[i]->calls.irq_began = now;
     }
     list_for_each(s, &stacks, node) {
         if (!running_on(s)) {

@@ -1,14 +1,15 @@
 // Mass storage: the driver of sticks (BOT 1.0; see bot.h). A command is the
 // wrapper (out), the data, and its status (in). A device that does anything
 // else is reset; one that this does not mend is given up.
-#include "kernel/usb/storage.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
+#include "kernel/block/driver.h"
 #include "kernel/debug/fault.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/usb/bot.h"
+#include "kernel/usb/xhci.h"
 #include "lib/string.h"
 
 #define BOT_RESET 0xff // class requests, BOT 3.1
@@ -21,7 +22,7 @@
 #define COMMAND_FAILED 1 // and the sense data say why
 
 struct storage {
-    struct usb_disk *disk;
+    struct block_device *disk;
     struct frame *frames; // the data of a transfer
     u8 *data;
     u32 tag;
@@ -178,8 +179,8 @@ static const char *identify(struct usb_device *d, char *name, u32 *sectors)
     if (run(d, &c, &n) ||
         !scsi_parse_capacity(s->data, n, sectors, &sector_bytes))
         return "its size is not known, or above 2 TiB";
-    return sector_bytes == DISK_SECTOR ? NULL
-                                       : "its sectors do not have 512 bytes";
+    return sector_bytes == BLOCK_SECTOR ? NULL
+                                        : "its sectors do not have 512 bytes";
 }
 
 static int start(struct usb_device *d)
@@ -203,17 +204,24 @@ static int start(struct usb_device *d)
         return -EIO;
     }
     log_printf("usb: %s: %s, %u MiB\n", d->path, name,
-               sectors / (1048576 / DISK_SECTOR));
-    s->disk = disk_add(d->path, sectors, &d->controller->wake);
+               sectors / SECTORS_OF_MIB);
+    s->disk = block_add(&(struct block_facts){
+        .bus = "usb",
+        .name = d->path,
+        .model = name,
+        .sectors = sectors,
+        .stick = true,
+        .wake = &d->controller->wake,
+    });
     return s->disk ? 0 : -ENOMEM;
 }
 
 // --- transfers
 
-static int transfer(struct usb_device *d, const struct disk_request *r)
+static int transfer(struct usb_device *d, const struct block_request *r)
 {
     struct storage *s = d->data;
-    u32 bytes = r->count * DISK_SECTOR;
+    u32 bytes = r->count * BLOCK_SECTOR;
     if (r->flush) {
         struct scsi_command flush = scsi_flush();
         int err = command(d, &flush, NULL);
@@ -222,7 +230,7 @@ static int transfer(struct usb_device *d, const struct disk_request *r)
     if (r->write)
         memcpy(s->data, r->data, bytes);
     struct scsi_command c =
-        scsi_transfer(r->write, r->sector, r->count, DISK_SECTOR);
+        scsi_transfer(r->write, (u32)r->sector, r->count, BLOCK_SECTOR);
     int err = run(d, &c, NULL);
     if (!err && !r->write)
         memcpy(r->data, s->data, bytes);
@@ -232,22 +240,22 @@ static int transfer(struct usb_device *d, const struct disk_request *r)
 static bool wanted(const struct usb_device *d)
 {
     const struct storage *s = d->data;
-    return s && s->disk && disk_asked(s->disk);
+    return s && s->disk && block_asked(s->disk);
 }
 
 static void serve(struct usb_device *d)
 {
     struct storage *s = d->data;
-    struct disk_request r;
-    while (s->disk && disk_request(s->disk, &r))
-        disk_answer(s->disk, transfer(d, &r));
+    struct block_request r;
+    while (s->disk && block_request(s->disk, &r))
+        block_answer(s->disk, transfer(d, &r));
 }
 
 static void stop(struct usb_device *d)
 {
     struct storage *s = d->data;
     if (s && s->disk)
-        disk_remove(s->disk);
+        block_remove(s->disk);
     if (s)
         s->disk = NULL;
 }

@@ -59,8 +59,8 @@ struct flags {
      MAP_LOCKED | MAP_NORESERVE | MAP_POPULATE | MAP_NONBLOCK | MAP_STACK)
 #define WAIT_OBEYED (WNOHANG | WUNTRACED | WCONTINUED | 0xc0000000ul)
 #define WAITID_OBEYED (WEXITED | WNOWAIT)
-#define MOUNT_OBEYED                                              \
-    (MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | 128 | MS_NOATIME | \
+#define MOUNT_OBEYED                                                          \
+    (MS_RDONLY | MS_NOSUID | MS_SYNCHRONOUS | MS_REMOUNT | 128 | MS_NOATIME | \
      MS_NODIRATIME | MS_SILENT)
 #define SOCKET_OBEYED (0xful | SOCK_NONBLOCK | SOCK_CLOEXEC) // and the type
 #define SETFL_IGNORED (~(unsigned long)(O_ASYNC | O_DIRECT)) // as by Linux

@@ -218,7 +218,8 @@ static const char *lacks(const struct model_type *a, const struct model_type *b,
     pair[0] = cpu;
     begin(b);
     pair[1] = cpu;
-    return pmu_lacks(pair, 2, &e);
+    struct pmu_cpu *both[2] = { &pair[0], &pair[1] };
+    return pmu_lacks(both, 2, &e);
 }
 
 static void which_core_lacks_it(void **state UNUSED)

@@ -389,7 +389,7 @@ static void refuses_what_makes_no_sense(void **state UNUSED)
         { { 0, 4, 0, 0, 0 }, 5 },                       // an empty record
         { { 0, 4, 0, 0, 3 }, 5 },                       // longer than its block
         { { 0, 8, 0, 0, 2 | 1 << 5, 0 }, 6 },           // no time
-        { { 40, 0, 0, 0 }, 4 },                         // no such CPU
+        { { TRACE_CPUS_MAX, 0, 0, 0 }, 4 },             // no such CPU
         { { 0, 8, 0, 0, 2 | TRACE_R_TIME << 5, 0 }, 6 } // too short
     };
     struct trace_reader r = { .event = on_event };

@@ -293,7 +293,7 @@ static char *ctf_metadata(uint8_t *streams[SENSORS], size_t sizes[SENSORS])
     assert_int_equal(rmdir(directory), 0);
     trace_ctf(directory, &f, &error);
     assert_int_equal(error, 0);
-    for (u32 i = 0; i < 32; i++) {
+    for (u32 i = 0; i < TRACE_CPUS_MAX; i++) {
         snprintf(name, sizeof(name), "sensor_%u", (unsigned)i);
         uint8_t *bytes = take_export(directory, name, &size);
         if (i < SENSORS) {

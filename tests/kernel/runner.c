@@ -5,6 +5,7 @@
 #include "arch/cpu.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/tester.h"
+#include "kernel/sched/thread.h"
 #include "lib/string.h"
 
 #define TESTS_MAX 512
@@ -14,6 +15,18 @@ KERNEL_ARG(seed, "seed=N: the order and the random numbers of test=");
 static u32 random_state;
 static bool test_failed;
 static const char *skip_reason;
+
+int run_on(struct thread *t, u32 cpu)
+{
+    struct cpu_set only = cpu_set_of(cpu);
+    return thread_set_affinity(t, &only);
+}
+
+int run_anywhere(struct thread *t)
+{
+    struct cpu_set all = cpu_set_below(cpu_count);
+    return thread_set_affinity(t, &all);
+}
 
 // A hashed counter: lock-free for concurrent threads.
 u32 test_random(void)

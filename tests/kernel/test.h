@@ -41,6 +41,10 @@ static inline void test_relax(void)
 
 u32 test_random(void);
 
+// Binds a thread to one CPU, or lets it use all. 0 or a negative errno.
+int run_on(struct thread *t, u32 cpu);
+int run_anywhere(struct thread *t);
+
 // How often a test does what all CPUs wait for, such as patching, or what all
 // of them do each time. Emulated CPUs take turns on the host's: one stop of 8
 // CPUs takes up to 30 ms.

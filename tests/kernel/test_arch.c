@@ -16,50 +16,77 @@
 
 #define ANSWER_INSTRUCTIONS 4000u
 
-static u32 answered;         // bit mask
+static struct cpu_set answered;
 static u32 calls, misplaced; // counters
 
 // Slowly: the caller must wait until it is done.
 static void answer(void *arg)
 {
     cpu_run_instructions(test_random() % ANSWER_INSTRUCTIONS);
-    __atomic_fetch_or((u32 *)arg, 1u << this_cpu()->id, __ATOMIC_RELAXED);
+    cpu_set_add_atomic(arg, this_cpu()->id);
     __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED);
     if (irqs_enabled() || !this_cpu()->irq_depth)
         __atomic_fetch_add(&misplaced, 1, __ATOMIC_RELAXED);
 }
 
+// All CPUs but this one; its thread is not preempted.
+static struct cpu_set other_cpus(void)
+{
+    struct cpu_set others = cpu_set_below(cpu_count);
+    cpu_set_remove(&others, this_cpu()->id);
+    return others;
+}
+
+static bool same(const struct cpu_set *a, const struct cpu_set *b)
+{
+    return !memcmp(a, b, sizeof(*a));
+}
+
 KERNEL_TEST(arch_calls_reach_every_cpu)
 {
     preempt_disable();
-    u32 own = 1u << this_cpu()->id;
-    u32 others = (u32)((1ull << cpu_count) - 1) & ~own;
-    calls = misplaced = answered = 0;
+    struct cpu_set others = other_cpus(), set = cpu_set_of(this_cpu()->id);
+    calls = misplaced = 0;
+    answered = CPU_SET_EMPTY;
     smp_call_others(answer, &answered);
-    expect(answered == others);
+    expect(same(&answered, &others));
     expect(calls == cpu_count - 1 && !misplaced);
-    answered = 0;
-    smp_call_mask(own, answer, &answered);
-    expect(!answered);
-    u32 one = others & -others;
-    smp_call_mask(one | own, answer, &answered);
-    expect(answered == one);
+    answered = CPU_SET_EMPTY;
+    smp_call_set(&set, answer, &answered);
+    expect(cpu_set_is_empty(&answered));
     preempt_enable();
+}
+
+// Any set of CPUs, with those that do not exist: exactly its members are
+// called.
+KERNEL_TEST(arch_calls_reach_any_set)
+{
+    for (u32 i = 0; i < test_rounds(200); i++) {
+        struct cpu_set set = CPU_SET_EMPTY, called = CPU_SET_EMPTY;
+        for (u32 n = test_random() % 8; n; n--)
+            cpu_set_add(&set, test_random() % (cpu_set_words * 32));
+        preempt_disable();
+        smp_call_set(&set, answer, &called);
+        struct cpu_set others = other_cpus();
+        set = cpu_set_and(&set, &others);
+        expect(same(&called, &set));
+        preempt_enable();
+    }
 }
 
 #define CALLERS 6u
 #define ROUNDS 200u // on one CPU
-static u32 callers_left, wrong_masks;
+static u32 callers_left, wrong_sets;
 
 static void caller(void *arg UNUSED)
 {
     for (u32 i = 0; i < test_rounds(ROUNDS); i++) {
-        u32 mask = 0;
+        struct cpu_set called = CPU_SET_EMPTY;
         preempt_disable();
-        u32 own = 1u << this_cpu()->id;
-        smp_call_others(answer, &mask);
-        if (mask != ((u32)((1ull << cpu_count) - 1) & ~own))
-            __atomic_fetch_add(&wrong_masks, 1, __ATOMIC_RELAXED);
+        struct cpu_set others = other_cpus();
+        smp_call_others(answer, &called);
+        if (!same(&called, &others))
+            __atomic_fetch_add(&wrong_sets, 1, __ATOMIC_RELAXED);
         preempt_enable();
     }
     __atomic_fetch_sub(&callers_left, 1, __ATOMIC_RELEASE);
@@ -79,9 +106,9 @@ static void run_all(void (*fn)(void *), u32 n, u32 *left)
 
 KERNEL_TEST(arch_calls_from_all_sides)
 {
-    calls = misplaced = wrong_masks = 0;
+    calls = misplaced = wrong_sets = 0;
     run_all(caller, CALLERS, &callers_left);
-    expect(!wrong_masks && !misplaced);
+    expect(!wrong_sets && !misplaced);
     expect(calls == CALLERS * test_rounds(ROUNDS) * (cpu_count - 1));
 }
 
@@ -95,27 +122,27 @@ KERNEL_TEST(arch_nmis_are_counted)
     preempt_disable();
     u32 own = this_cpu()->id, missing = 0;
     for (u32 i = 0; i < cpu_count; i++)
-        before[i] = READ_ONCE(cpus[i].arch->nmis);
+        before[i] = READ_ONCE(cpus[i]->arch->nmis);
     lapic_send_nmi_others();
     u64 deadline = clock_now_ns() + TEST_PATIENCE;
     do {
         missing = 0;
         for (u32 i = 0; i < cpu_count; i++)
-            missing += i != own && READ_ONCE(cpus[i].arch->nmis) == before[i];
+            missing += i != own && READ_ONCE(cpus[i]->arch->nmis) == before[i];
         cpu_relax();
     } while (missing && clock_now_ns() < deadline);
-    expect(!missing && cpus[own].arch->nmis == before[own]);
+    expect(!missing && cpus[own]->arch->nmis == before[own]);
     preempt_enable();
 }
 
 KERNEL_TEST(arch_cpus_know_themselves)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        expect(cpus[i].self == &cpus[i] && cpus[i].id == i);
-        expect(cpus[i].online);
+        expect(cpus[i]->self == cpus[i] && cpus[i]->id == i);
+        expect(cpus[i]->online);
     }
     preempt_disable();
-    expect(this_cpu() == &cpus[this_cpu()->id]);
+    expect(this_cpu() == cpus[this_cpu()->id]);
     expect(!apic_present || lapic_id() == this_cpu()->apic_id);
     preempt_enable();
 }

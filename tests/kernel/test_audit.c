@@ -2,6 +2,7 @@
 
 #include "arch/i386/irq/apic.h"
 #include "arch/nmi.h"
+#include "kernel/mm/heap.h"
 #include "kernel/monitor/audit.h"
 #include "tests/kernel/thread_helpers.h"
 
@@ -24,6 +25,17 @@ static bool balances(const struct audit *a)
     return user == a->threads_user && kernel == a->threads_kernel;
 }
 
+static bool audit_balances(void)
+{
+    struct audit *a = audit_alloc();
+    if (!a)
+        panic("no memory for a test");
+    audit_take(a);
+    bool balanced = balances(a);
+    kfree(a);
+    return balanced;
+}
+
 static void audit_often(void *arg)
 {
     bool nmis = arg != NULL;
@@ -31,11 +43,9 @@ static void audit_often(void *arg)
     while (READ_ONCE(begun) < AUDITORS)
         sched_yield();
     for (u32 i = 0; i < test_rounds(AUDITS); i++) {
-        struct audit a;
         if (nmis)
             lapic_send_nmi_others();
-        audit_take(&a);
-        if (!balances(&a))
+        if (!audit_balances())
             __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
         if (i % 8 == 0)
             sched_yield();
@@ -91,9 +101,7 @@ KERNEL_TEST(audit_balances_under_load)
     for (u32 i = 0; i < THREADS; i++)
         start(work_and_sleep, NULL);
     while (READ_ONCE(done_count) < THREADS) {
-        struct audit a;
-        audit_take(&a);
-        expect(balances(&a));
+        expect(audit_balances());
         sched_yield();
     }
     wait_for(THREADS);

@@ -69,7 +69,7 @@ static void read_books(void *arg)
     call_stacks_charge(now, 1);
     for (u32 i = 0; i < cpu_count; i++, b++) {
         struct ledger_sums l;
-        const struct call_cpu *c = &cpus[i].calls;
+        const struct call_cpu *c = &cpus[i]->calls;
         ledger_sums_at(i, now, &l);
         *b = (struct books){ l.user + l.kernel + l.idle, l.irq, 0, 0 };
         for (u32 n = 0; n < c->nodes_used; n++) {

@@ -177,8 +177,8 @@ KERNEL_TEST(callouts_of_threads_may_sleep)
     sleeper = next = (struct probe){ .fired = 0 };
     callout_init(&sleeper.callout, sleep_and_note, CALLOUT_THREAD);
     callout_init(&next.callout, note, CALLOUT_THREAD);
-    u32 affinity = current->affinity;
-    thread_set_affinity(current, 1);
+    struct cpu_set affinity = current->affinity;
+    run_on(current, 0);
     callout_set(&sleeper.callout, 0);
     callout_set(&next.callout, 1);
     wait_until_fired(&sleeper);
@@ -188,7 +188,7 @@ KERNEL_TEST(callouts_of_threads_may_sleep)
     WRITE_ONCE(sleeper.may_end, true);
     expect(!callout_drain(&sleeper.callout));
     expect(READ_ONCE(sleeper.through));
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     sleep_for(NSEC_PER_MSEC);
     expect(!next.fired);
 }
@@ -262,7 +262,7 @@ static void storm_thread(void *arg)
     for (u32 i = 0; i < STORM_ROUNDS; i++) {
         u32 n = test_random() % STORM_CALLOUTS;
         if (i % 64 == 0)
-            thread_set_affinity(current, 1u << test_random() % cpu_count);
+            run_on(current, test_random() % cpu_count);
         if (i % 16 == 0)
             sleep_for(test_random() % 20000);
         use_own(s, &s->own[n]);
@@ -316,7 +316,7 @@ static struct {
 static void be_deaf(void *arg)
 {
     struct probe *p = arg;
-    expect(!thread_set_affinity(current, 2));
+    expect(!run_on(current, 1));
     u32 flags = irq_save();
     callout_set(&p->callout, clock_now_ns());
     __atomic_store_n(&paused.deaf, true, __ATOMIC_RELEASE);
@@ -337,15 +337,15 @@ KERNEL_TEST(callouts_of_a_paused_cpu_are_no_failure)
     memset(&paused, 0, sizeof(paused));
     p = (struct probe){ 0 };
     callout_init(&p.callout, note, CALLOUT_INTERRUPT);
-    u32 affinity = current->affinity;
-    expect(!thread_set_affinity(current, 1));
+    struct cpu_set affinity = current->affinity;
+    expect(!run_on(current, 0));
     expect(!kthread_create("test", be_deaf, &p, NULL));
     while (!__atomic_load_n(&paused.deaf, __ATOMIC_ACQUIRE))
         sleep_for(100 * NSEC_PER_USEC);
     sleep_for(CALLOUTS_LOST_NS + 100 * NSEC_PER_MSEC);
     u32 flags = irq_save();
     for (u32 i = 0; i < 2 * CALLOUTS_LOSSES_MAX; i++)
-        expect(callouts_repeat(&cpus[1]));
+        expect(callouts_repeat(cpus[1]));
     irq_restore(flags);
     expect(!callouts_timer_failed());
     __atomic_store_n(&paused.go_on, true, __ATOMIC_RELEASE);
@@ -354,7 +354,7 @@ KERNEL_TEST(callouts_of_a_paused_cpu_are_no_failure)
     wait_until_fired(&p);
     expect(!callout_drain(&p.callout));
     callouts_timer_replaced(); // no loss is counted any more
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
 }
 
 // --- cost -------------------------------------------------------------------
@@ -445,8 +445,9 @@ KERNEL_TEST(callout_cost)
     struct callout *crowd = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
     if (!crowd) // a small machine
         return;
-    u32 affinity = current->affinity, set = 0;
-    thread_set_affinity(current, 1);
+    struct cpu_set affinity = current->affinity;
+    u32 set = 0;
+    run_on(current, 0);
     u64 now = clock_now_ns();
     for (u32 i = 0; i < ARRAY_SIZE(crowds); i++) {
         for (; set < crowds[i]; set++) {
@@ -464,6 +465,6 @@ KERNEL_TEST(callout_cost)
                instructions_of_interrupt());
     while (set)
         expect(callout_stop(&crowd[--set]));
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     vmap_free(crowd, pages);
 }

@@ -192,7 +192,7 @@ static u32 count_arcs(u32 to, u32 *calls)
     u32 arcs = 0;
     *calls = 0;
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
-        const struct call_cpu *c = &cpus[cpu].calls;
+        const struct call_cpu *c = &cpus[cpu]->calls;
         for (u32 i = 0; i <= c->arc_mask / sizeof(struct call_arc); i++) {
             const struct call_arc *a = &c->all_arcs[i];
             arcs += a->to == to + TEXT_SITE;

@@ -163,7 +163,7 @@ KERNEL_TEST(fs_unmount_frees_everything)
     struct mount *m;
     u64 frames = file_frames();
     expect(vfs_mkdir(NULL, "/tmp/mnt", 0755) == 0);
-    expect(mount_by_type("tmpfs", &m) == 0);
+    expect(mount_by_type("tmpfs", NULL, false, &m) == 0);
     expect(vfs_mount_at("/tmp/mnt", m) == 0);
     expect(strcmp(m->path, "/tmp/mnt") == 0);
     char path[64] = "/tmp/mnt";
@@ -180,7 +180,8 @@ KERNEL_TEST(fs_unmount_frees_everything)
     expect(transfer(f, back, sizeof(back), 0, false) == sizeof(back));
     expect(memcmp(back, path, sizeof(path)) == 0);
     file_unref(f);
-    expect(mount_by_type("tmpfs", &m) == 0); // releases the detached mount
+    expect(mount_by_type("tmpfs", NULL, false, &m) ==
+           0); // releases the detached mount
     mount_discard(m);
     expect(file_frames() == frames);
     expect(vfs_rmdir(NULL, "/tmp/mnt") == 0);

@@ -53,8 +53,8 @@ static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
         return false;
     struct task *own = s->profiler;
     s->profiler = NULL; // or the kernel task's samples are skipped
-    u32 affinity = current->affinity;
-    expect(!thread_set_affinity(current, 1u << this_cpu()->id));
+    struct cpu_set affinity = current->affinity;
+    expect(!run_on(current, this_cpu()->id));
     const struct session *session = container_of(s, struct session, stream);
     const struct session_cpu *here = &session->cpu[this_cpu()->id];
     struct callout c;
@@ -70,7 +70,7 @@ static bool look(const char *source, struct sprofile_info *seen, u64 *irqs_off)
     expect(!counter_read(&here->taken[MODE_USER]));
     s->profiler = own;
     session_end(s);
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     log_printf("modes: %s: %u irq, %u kernel, %u idle, %u off\n", source,
                (u32)seen->irq, (u32)seen->kernel, (u32)seen->idle,
                (u32)*irqs_off);

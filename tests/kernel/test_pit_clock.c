@@ -154,8 +154,8 @@ static void read_under_nmis(struct timecounter *tc)
                        tc) == 0);
     // On the CPU whose NMIs are counted. (Under -icount the CPUs take turns: a
     // reader on another one waits for all that spin in their NMIs.)
-    u32 affinity = current->affinity;
-    expect(!thread_set_affinity(current, 1));
+    struct cpu_set affinity = current->affinity;
+    expect(!run_on(current, 0));
     struct reading first = read_it(tc), last = first;
     u64 limit = clock_now_ns() + TEST_PATIENCE;
     while (READ_ONCE(in_nmi[0].count) < 100 && clock_now_ns() < limit) {
@@ -164,7 +164,7 @@ static void read_under_nmis(struct timecounter *tc)
         last = now;
     }
     timer_release(t);
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     expect(agree(tc, &first, &last));
     expect(READ_ONCE(in_nmi[0].count) >= 100 && !backwards);
 }

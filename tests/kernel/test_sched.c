@@ -57,7 +57,7 @@ static void spin_until_stop(void *arg UNUSED)
 static void spin(void *arg)
 {
     struct spinner *s = arg;
-    expect(!thread_set_affinity(current, 1u << s->cpu));
+    expect(!run_on(current, s->cpu));
     become(s->level);
     spin_until_stop(NULL);
 }
@@ -122,7 +122,7 @@ KERNEL_TEST(sched_batch_threads_all_get_on)
 {
     static struct spinner spinners[CPU_MAX + 1];
     struct thread *t[CPU_MAX + 1];
-    u32 count = cpu_count + 1, all = (u32)((1ull << cpu_count) - 1);
+    u32 count = cpu_count + 1;
     begin();
     for (u32 i = 0; i < count; i++) {
         spinners[i] = (struct spinner){ PRIORITY_BATCH, i % cpu_count };
@@ -130,7 +130,7 @@ KERNEL_TEST(sched_batch_threads_all_get_on)
     }
     sleep_ms(10);
     for (u32 i = 0; i < count; i++)
-        expect(!thread_set_affinity(t[i], all));
+        expect(!run_anywhere(t[i]));
     for (u32 round = 0; round < 3; round++) {
         u64 before[CPU_MAX + 1];
         for (u32 i = 0; i < count; i++)
@@ -152,13 +152,13 @@ static void check_cpu(void *arg UNUSED)
 {
     for (u32 round = 0; round < 20; round++) {
         u32 cpu = test_random() % cpu_count;
-        expect(!thread_set_affinity(current, 1u << cpu));
+        expect(!run_on(current, cpu));
         preempt_disable();
         expect(this_cpu()->id == cpu);
         preempt_enable();
         sched_yield();
     }
-    expect(thread_set_affinity(current, 0) == -EINVAL);
+    expect(thread_set_affinity(current, &CPU_SET_EMPTY) == -EINVAL);
     report_done();
 }
 
@@ -195,38 +195,39 @@ static void check_queue(struct run_queue *rq)
 static void check_queues(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        struct run_queue *rq = &run_queues[i];
+        struct run_queue *rq = run_queues[i];
         u32 flags = spin_lock_irq(&rq->lock);
         check_queue(rq);
         spin_unlock_irq(&rq->lock, flags);
     }
 }
 
-static void check_place(u32 mask)
+static void check_place(const struct cpu_set *set)
 {
     preempt_disable();
-    expect(mask & (1u << this_cpu()->id));
+    expect(cpu_set_has(set, this_cpu()->id));
     preempt_enable();
 }
 
-static u32 random_mask(void)
+static struct cpu_set random_set(void)
 {
-    u32 all = (u32)((1ull << cpu_count) - 1), mask;
-    do
-        mask = test_random() & all;
-    while (!mask);
-    return mask;
+    struct cpu_set set = cpu_set_of(test_random() % cpu_count);
+    for (u32 i = 0; i < cpu_count; i++) {
+        if (test_random() % 2)
+            cpu_set_add(&set, i);
+    }
+    return set;
 }
 
 static void storm(void *arg)
 {
-    u32 mask = (u32)((1ull << cpu_count) - 1);
+    struct cpu_set set = cpu_set_below(cpu_count);
     become((u32)arg & 1 ? PRIORITY_BATCH : PRIORITY_INTERACTIVE);
     for (u32 i = 0; i < 60; i++) {
         switch (test_random() % 4) {
         case 0:
-            mask = random_mask();
-            expect(!thread_set_affinity(current, mask));
+            set = random_set();
+            expect(!thread_set_affinity(current, &set));
             break;
         case 1:
             sched_yield();
@@ -239,7 +240,7 @@ static void storm(void *arg)
             for (u32 n = test_random() % 20000; n; n--)
                 barrier();
         }
-        check_place(mask);
+        check_place(&set);
     }
     report_done();
 }
@@ -271,8 +272,8 @@ KERNEL_TEST(sched_waiting_threads_are_moved)
     }
     sleep_ms(20);
     for (u32 i = 0; i < 200; i++) {
-        u32 mask = random_mask(), n = test_random() % MOVED;
-        expect(!thread_set_affinity(t[n], mask));
+        struct cpu_set set = random_set();
+        expect(!thread_set_affinity(t[test_random() % MOVED], &set));
         if (i % 8 == 0)
             check_queues();
     }
@@ -333,7 +334,7 @@ static bool time_is_accounted_for(void)
 static void account_for_time(void *arg)
 {
     bool found = false;
-    expect(!thread_set_affinity(current, 1u << (u32)arg));
+    expect(!run_on(current, (u32)arg));
     become(PRIORITY_BATCH);
     for (u32 i = 0; i < 50 && !found; i++)
         found = time_is_accounted_for();

@@ -259,7 +259,7 @@ static void write_in_interrupt(struct callout *c)
 
 static void write_records(void *arg)
 {
-    expect(thread_set_affinity(current, 1u << ring_cpu) == 0);
+    expect(run_on(current, ring_cpu) == 0);
     callout_set(arg, clock_now_ns());
     for (u32 i = 0; i < RING_RECORDS; i++) {
         write_record(0);
@@ -313,12 +313,12 @@ KERNEL_TEST(sensor_ring_nests)
     callout_init(&timer, write_in_interrupt, CALLOUT_INTERRUPT);
     reset();
     start(write_records, &timer);
-    expect(thread_set_affinity(current, 1) == 0); // others: ring_cpu, too
+    expect(run_on(current, 0) == 0); // others: ring_cpu, too
     for (u32 i = 0; i < 100; i++) {
         nmi_call_others(write_in_nmi);
         sleep_ms(1);
     }
-    expect(thread_set_affinity(current, UINT32_MAX) == 0);
+    expect(run_anywhere(current) == 0);
     wait_for(1);
     WRITE_ONCE(stop, true);
     callout_drain(&timer);
@@ -333,7 +333,7 @@ KERNEL_TEST(sensor_switches_of_a_cpu)
     struct file *f = open_sensor("/sensors/sched/switch.0");
     const struct sensor *s = sensor_of(f->vnode);
     const struct sensor_ring *ring = (void *)((u8 *)s->header + SENSOR_DATA);
-    expect(thread_set_affinity(current, 1) == 0);
+    expect(run_on(current, 0) == 0);
     u32 before = ring->taken.number;
     // A sleep that is over before it began, on a slow machine, switches
     // nothing.
@@ -342,7 +342,7 @@ KERNEL_TEST(sensor_switches_of_a_cpu)
     u32 flags = irq_save();
     expect(ring->published == ring->taken.at);
     irq_restore(flags);
-    expect(thread_set_affinity(current, UINT32_MAX) == 0);
+    expect(run_anywhere(current) == 0);
     file_unref(f);
     expect(!s->header);
 }

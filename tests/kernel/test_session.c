@@ -119,13 +119,14 @@ static void sample_with_interrupts_off(const char *source, bool seen)
 
 KERNEL_TEST(session_each_source_sees_what_it_says)
 {
-    u32 unclaimed = all_unclaimed(), affinity = current->affinity;
-    expect(!thread_set_affinity(current, 1u << (cpu_count - 1)));
+    u32 unclaimed = all_unclaimed();
+    struct cpu_set affinity = current->affinity;
+    expect(!run_on(current, cpu_count - 1));
     LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
         if (!(*s)->point && !(*s)->why_not(*s))
             sample_with_interrupts_off((*s)->name, (*s)->nmi);
     }
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     expect(all_unclaimed() == unclaimed);
 }
 
@@ -228,7 +229,7 @@ static u32 held_up; // marked accesses: 1: interrupts are off; 2: over
 
 static void hold_up(void *arg UNUSED)
 {
-    expect(!thread_set_affinity(current, 1u << (cpu_count - 1)));
+    expect(!run_on(current, cpu_count - 1));
     u32 flags = irq_save();
     __atomic_store_n(&held_up, 1, __ATOMIC_RELEASE);
     busy(HELD_UP_TICKS * NSEC_PER_MSEC);
@@ -265,7 +266,8 @@ KERNEL_TEST(session_is_not_notified_of_ticks_before_it)
 {
     struct sprofile_options o = options(1000);
     struct stream *other;
-    u32 affinity = current->affinity, least = ~0u;
+    struct cpu_set affinity = current->affinity;
+    u32 least = ~0u;
     if (cpu_count == 1) {
         test_skip("one CPU alone");
         return;
@@ -274,10 +276,10 @@ KERNEL_TEST(session_is_not_notified_of_ticks_before_it)
     if (source_lacks(o.source) ||
         !expect_begun(session_begin(&kernel_task, &o, &readers, &other)))
         return;
-    expect(!thread_set_affinity(current, 1)); // not the CPU that is held up
+    expect(!run_on(current, 0)); // not the CPU that is held up
     for (u32 n = 0; n < TRIES && least > HELD_UP_TICKS / 2; n++)
         least = MIN(least, ticks_of_before(&o));
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     session_end(other);
     expect(least <= HELD_UP_TICKS / 2);
 }

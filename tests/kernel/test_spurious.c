@@ -92,7 +92,7 @@ KERNEL_TEST(spurious_vectors_sent)
     for (u32 turn = 0; turn < 2; turn++) {
         send_all(this_cpu());
         if (cpu_count > 1)
-            send_all(&cpus[(this_cpu()->id + 1) % cpu_count]);
+            send_all(cpus[(this_cpu()->id + 1) % cpu_count]);
     }
     preempt_enable();
 }

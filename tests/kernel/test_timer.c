@@ -358,24 +358,24 @@ static void collect(void *arg)
     while (READ_ONCE(seen[cpu].off) < wanted && clock_now_ns() < limit)
         test_relax();
     if (READ_ONCE(seen[cpu].off) >= wanted)
-        __atomic_fetch_or((u32 *)arg, 1u << cpu, __ATOMIC_RELAXED);
+        cpu_set_add_atomic(arg, cpu);
 }
 
 static void sample_all(struct timer *t)
 {
-    u32 before = unclaimed(), sampled = 0, all = 0;
+    u32 before = unclaimed();
+    struct cpu_set sampled = CPU_SET_EMPTY;
     expect(timer_start(t, TIMER_PERIODIC | TIMER_NMI, NSEC_PER_MSEC, note,
                        seen) == 0);
     expect(nmi_claim(&t->nmi) == -EBUSY);
-    for (u32 i = 0; i < cpu_count; i++)
-        all |= 1u << i;
     preempt_disable(); // stay on the CPU that the call leaves out
     smp_call_others(collect, &sampled);
     u32 flags = irq_save();
     collect(&sampled);
     irq_restore(flags);
     preempt_enable();
-    expect(sampled == all);
+    for (u32 i = 0; i < cpu_count; i++)
+        expect(cpu_set_has(&sampled, i));
     timer_stop(t);
     WRITE_ONCE(silent, true);
     expect(unclaimed() == before && !too_late);
@@ -386,9 +386,9 @@ static u32 strays; // 1: send; 2: stop
 
 static void send_strays(void *arg UNUSED)
 {
-    thread_set_affinity(current, 1u << 2);
+    run_on(current, 2);
     while (READ_ONCE(strays) == 1) {
-        lapic_send_nmi(cpus[0].apic_id);
+        lapic_send_nmi(cpus[0]->apic_id);
         test_relax();
     }
     WRITE_ONCE(strays, 0);
@@ -414,19 +414,19 @@ static void start_among_strays(struct timer *t)
 
 KERNEL_TEST(timer_starts_among_stray_nmis)
 {
-    u32 affinity = current->affinity;
+    struct cpu_set affinity = current->affinity;
     if (cpu_count < 3) {
         test_skip("fewer than three CPUs");
         return;
     }
-    thread_set_affinity(current, 1u << 1);
+    run_on(current, 1);
     WRITE_ONCE(strays, 1);
     expect(kthread_create("strays", send_strays, NULL, NULL) == 0);
     with_each(TIMER_PERIODIC | TIMER_NMI, start_among_strays);
     WRITE_ONCE(strays, 2);
     while (READ_ONCE(strays))
         sched_yield();
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
 }
 
 KERNEL_TEST(timer_nmis_reach_all_cpus_with_interrupts_off)
@@ -480,8 +480,8 @@ KERNEL_TEST(timer_nmis_have_one_user)
 // access.)
 static void keep_the_date(struct timer *t, u32 mode)
 {
-    u32 affinity = current->affinity;
-    thread_set_affinity(current, 1u << (cpu_count - 1));
+    struct cpu_set affinity = current->affinity;
+    run_on(current, cpu_count - 1);
     s64 date = rtc_read_seconds();
     u32 wrong = 0;
     expect(date > 0);
@@ -506,7 +506,7 @@ static void keep_the_date(struct timer *t, u32 mode)
     timer_stop(t);
     s64 now = rtc_read_seconds();
     expect(now >= date && now < date + 600);
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
 }
 
 #define CLOSE_NS (10 * NSEC_PER_MSEC)

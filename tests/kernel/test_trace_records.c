@@ -232,7 +232,7 @@ static struct {
 // As between reading a record's time and storing it.
 static void write_slowly(void *arg UNUSED)
 {
-    expect(!thread_set_affinity(current, 1u << 1));
+    expect(!run_on(current, 1));
     u32 flags = irq_save();
     WRITE_ONCE(slow.inside, true);
     while (!READ_ONCE(slow.asked))
@@ -247,14 +247,14 @@ static void write_slowly(void *arg UNUSED)
 
 KERNEL_TEST(trace_waits_for_records_that_are_begun)
 {
-    u32 affinity = current->affinity;
+    struct cpu_set affinity = current->affinity;
     if (cpu_count < 2) {
         test_skip("one CPU");
         return;
     }
     reset();
     memset(&slow, 0, sizeof(slow));
-    expect(!thread_set_affinity(current, 1u << 0));
+    expect(!run_on(current, 0));
     start(write_slowly, NULL);
     while (!READ_ONCE(slow.inside))
         sleep_ms(1);
@@ -262,7 +262,7 @@ KERNEL_TEST(trace_waits_for_records_that_are_begun)
     trace_complete_until();
     WRITE_ONCE(slow.answered, true);
     wait_for(1);
-    thread_set_affinity(current, affinity);
+    thread_set_affinity(current, &affinity);
     expect(!slow.early);
 }
 

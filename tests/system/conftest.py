@@ -25,6 +25,8 @@ def pytest_configure(config):
                             "it fails by luck")
     config.addinivalue_line("markers", "drawn: holds for every draw of what is "
                             "left to chance (REDRAW=N)")
+    config.addinivalue_line("markers", "machines: a row of the matrix of machines "
+                            "(make test-machines)")
     for file in ("build/kernel.elf", "build/kernel-test.elf", "build/initrd",
                  "build/strobe.iso"):
         if not os.path.exists(f"{ROOT}/{file}"):

@@ -8,11 +8,10 @@ from machine import vm
 from checkers import FINE_CLOCK, NOTHING_LOST, options
 from tiers import realtime
 
-# Steps of start-up, by the function that calls all their allocations: each
-# allocation fails once. Of the two that repeat the same ones, only the first few.
-STEPS = ("start_scheduling", "smp_start", "kthread_create", "tty_init",
-         "task_start_init", "init_thread")
-REPETITIVE = {"arch_init_memory": 5, "initrd_unpack": 20}
+# Steps of start-up, by the function that calls all their allocations: of those with
+# the same callers one fails.
+STEPS = ("arch_init_memory", "start_scheduling", "smp_start", "kthread_create",
+         "tty_init", "initrd_unpack", "task_start_init", "init_thread")
 STEP_MAX = 200
 
 
@@ -51,16 +50,10 @@ def start_up_without(allocation, smp):
 @pytest.mark.parametrize("step", STEPS)
 def test_start_up(step):
     n = 1
-    while start_up_without(f"{n},{step}", smp=2 if step == "smp_start" else 1):
+    while start_up_without(f"{n},{step},once", smp=2 if step == "smp_start" else 1):
         n += 1
         assert n < STEP_MAX
     assert n > 1, f"there is no allocation below {step}"
-
-
-@pytest.mark.parametrize("step,count", REPETITIVE.items())
-def test_repetitive_start_up(step, count):
-    for n in range(1, count + 1):
-        assert start_up_without(f"{n},{step}", smp=1)
 
 
 def test_sensors_from_start_up_on():
@@ -70,9 +63,10 @@ def test_sensors_from_start_up_on():
 
 
 def test_unknown_failure():
-    result = checked(None, "fail_alloc=everything")
-    assert result.status == 125, result
-    assert "fail_alloc=everything" in result.output, result
+    for wrong in "everything", "1,init_thread,always":
+        result = checked(None, f"fail_alloc={wrong}")
+        assert result.status == 125, result
+        assert f"fail_alloc={wrong}" in result.output, result
 
 
 @realtime()

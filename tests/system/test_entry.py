@@ -72,12 +72,12 @@ def addresses():
 # The same in a separate task, with the NMI as a tick of the sampler: a period of its
 # tick grid appears to have passed. %d: bytes of the kernel stack in use.
 SAMPLE = """
-tbreak *{outer:#x} if cpus[0].thread->task == $task
+tbreak *{outer:#x} if cpus[0]->thread->task == $task
 continue
-tbreak *{at:#x} if cpus[0].thread->task == $task
+tbreak *{at:#x} if cpus[0]->thread->task == $task
 continue
 printf "sample at %#x with %d\\n", {at:#x}, """ \
-    """(unsigned)cpus[0].thread->kstack + {stack} - (unsigned)$esp
+    """(unsigned)cpus[0]->thread->kstack + {stack} - (unsigned)$esp
 set var *(unsigned long long *)&nmi_rtc_source.grid[0] -= """ \
     """nmi_rtc_source.period_cycles
 monitor nmi
@@ -87,7 +87,7 @@ continue
 SYNC = """
 tbreak sys_sync
 continue
-set $task = cpus[0].thread->task
+set $task = cpus[0]->thread->task
 """
 KSTACK_SIZE = 4 * 4096
 TRAPFRAME_SIZE = 68  # of a frame at the stack's start: from user mode

@@ -11,7 +11,7 @@ REPORT = r"^where the CPUs are \(CPU {} hangs: for 10 s it has {}\):$"
 # Interrupts off; interrupts on, preemption off, while a thread waits.
 WAYS = {
     "deaf": (INTERRUPTS_OFF, "sync", "taken no interrupt"),
-    "stuck": ("set var cpus[{cpu}].preempt_count = 1",
+    "stuck": ("set var cpus[{cpu}]->preempt_count = 1",
               "(while :; do :; done) & sync", "not switched to a waiting thread"),
 }
 

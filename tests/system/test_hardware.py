@@ -17,7 +17,7 @@ SECTIONS = [
     "Strobe", "CPUs", "model-specific registers", "memory types: MTRRs, PAT",
     "memory map of the loader", "memory", "ACPI", "PCI", "interrupts: routes",
     "interrupts: counts", "clocks and timers", "clocks against each other",
-    "sample sources", "accounts", "errors", "selftest", "kernel log"]
+    "USB devices", "disks", "network card", "sample sources", "accounts", "errors", "selftest", "kernel log"]
 REPORT = """
 hwreport -o /tmp/report || exit 3
 head -n -1 /tmp/report | sha256sum | cut -c -64 >&2

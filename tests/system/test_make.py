@@ -47,6 +47,14 @@ class Tree:
         for goal in ("run", "iso", "check", "flame", "test"):
             self.write(f"build/deps/{goal}", "")
 
+    def share_objects(self):
+        """make compiles what differs from ROOT, whose kernel is built. Returns the
+        options for that: the objects know ROOT's name."""
+        for name in "kernel", "lwip":
+            shutil.copytree(f"{ROOT}/build/{name}", f"{self.path}/build/{name}",
+                            symlinks=True)
+        return (f"SAME_PATHS=-ffile-prefix-map={ROOT}=.",)
+
     def write(self, name, text):
         with open(f"{self.path}/{name}", "w") as file:
             file.write(text)

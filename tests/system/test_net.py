@@ -9,7 +9,7 @@ import peer
 from checkers import options
 from machine import vm
 from monitor import Monitored
-from tiers import realtime, side_by_side
+from tiers import realtime
 
 SERVER = """/test/udp serve; echo status $?; sysinfo system.net
 stats --audit && echo balanced; sysinfo system.errors"""
@@ -58,11 +58,14 @@ def lose(other):
     assert got == [bytes((number,)) * 1400 for number in range(QUEUE)], len(got)
 
 
-@pytest.mark.parametrize("smp", (side_by_side(1), side_by_side(4)))
-def test_traffic(smp, seed=1):
+@pytest.mark.parametrize("kernel, smp", [
+    pytest.param(kernel, smp, marks=realtime()) for kernel, smp in (
+        ("addresses", 1), ("addresses", 4), ("races", 2), ("races", 4))])
+def test_traffic(kernel, smp, seed=1):
+    """A data race ends the kernel that looks for them."""
     other = peer.Peer()
     with Monitored(SERVER, "--net", other.netdev, "--kargs", "net=10.0.0.2/24",
-                   *options("addresses"), smp=smp) as m:
+                   *options(kernel), smp=smp) as m:
         m.wait_for("net: address 10.0.0.2/24, gateway 0.0.0.0$")
         m.wait_for("net: link up, 1000 Mbit/s$")
         m.wait_for("port 7 is served$")

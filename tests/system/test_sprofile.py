@@ -93,6 +93,9 @@ SCRIPTS = {
     "bad percentage": "sprofile -p many",
     "bad top": "sprofile top --json",
     "bad source": "sprofile -s none true",
+    "bad quiet": "sprofile -q true",
+    "pipe": "sprofile -q -o /proc/self/fd/3 tester 5 3>&1 | cat >file;"
+            " profile --repair file",
     "interrupted": f"sprofile --json >/tmp/r & p=$!; {TAKING}; sleep 1;"
                    " kill -INT $p; wait $p; cat /tmp/r",
     "signals": "sprofile --json sh -c 'tester 5; kill -INT $PPID; sleep 0.2;"
@@ -118,6 +121,15 @@ def test_text(results):
         assert any(line.startswith(word) for line in lines[:6]), lines
     idle = [line for line in lines if "Idle samples" in line][0]
     assert int(idle.split("(")[1].split("%")[0]) > 50, lines
+
+
+def test_pipe(results):
+    """What is written to a pipe is a file that was not ended; -q: only that."""
+    found = re.fullmatch(r"file: repaired; (\d+) records, (\d+) of them samples\n",
+                         results["pipe"].output)
+    assert found and int(found[1]) > int(found[2]) > 0, results["pipe"]
+    result = results["bad quiet"]
+    assert result.status == 2 and "-q needs -o FILE" in result.errors, result
 
 
 def test_programs_of_one_name(results):

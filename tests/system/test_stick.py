@@ -8,6 +8,8 @@ import subprocess
 import pytest
 
 from checkers import NOTHING_LOST, options
+from disk_images import BASIC_DATA, EFI_SYSTEM as EFI_SYSTEM_GUID
+from disk_images import check, clean, make_fat, make_gpt, mtools, put, take
 from machine import ROOT, vm
 from monitor import Monitored
 from tiers import realtime
@@ -21,25 +23,24 @@ STICK = """stick() { for i in $(seq 600); do grep -q ' /usb ' /proc/mounts && re
 """
 
 
-def make(path, *kind):
-    subprocess.run(["/usr/sbin/mkfs.vfat", "-C", *kind, path, "66000"], check=True,
-                   capture_output=True)
-    return str(path)
+def read_profile(image, name, folder, command):
+    """A profile that is on the stick is read by the host's tool."""
+    mtools("mcopy", image, f"::{name}", folder / "p.data")
+    report = subprocess.run([STROBE, "report", folder / "p.data"], text=True,
+                            capture_output=True, check=True).stdout
+    assert f"p.data of {command}" in report, report
 
 
-def mtools(command, image, *arguments):
-    return subprocess.run([command, "-i", image, *arguments], check=True,
-                          capture_output=True, env={**os.environ, "LC_ALL": "C.UTF-8"})
-
-
-def check(image, *options):
-    return subprocess.run(["/usr/sbin/fsck.vfat", *options, image], text=True,
-                          capture_output=True)
-
-
-def clean(image):
-    found = check(image, "-n")
-    assert found.returncode == 0, found.stdout
+def repair_profile(image, name, folder, command):
+    """One that was cut off, on a file system that a checker has to mend."""
+    check(image, "-a")
+    clean(image)
+    data = folder / "perf.data"
+    mtools("mcopy", image, f"::{name}", data)
+    done = subprocess.run([STROBE, "repair", data], capture_output=True, text=True)
+    assert done.returncode == 0, done
+    report = subprocess.run([STROBE, "report", data], capture_output=True, text=True)
+    assert report.returncode == 0 and f"of {command}" in report.stdout, report
 
 
 WRITER = STICK + """stick && cat "/usb/From the host, größer.txt" &&
@@ -56,10 +57,17 @@ sysinfo system.usb | grep storage; stats --audit >/dev/null && echo balanced"""
 
 @pytest.mark.parametrize("smp", (1, 4))
 def test_results_go_home(tmp_path, smp):
-    image = make(tmp_path / "stick", "-F", "32", "-s", "1")
+    """With 4 CPUs the stick has a GPT, and before its partition UEFI's."""
+    stick = image = make_fat(tmp_path / "stick", "-F", "32", "-s", "1")
     (tmp_path / "text").write_text("from the host\n")
     mtools("mcopy", image, tmp_path / "text", "::From the host, größer.txt")
-    run = vm(WRITER, "--usb-stick", image, *options("addresses"), smp=smp)
+    if smp == 4:
+        stick = make_gpt(tmp_path / "gpt", 140000, [
+            (EFI_SYSTEM_GUID, 40, 2008), (BASIC_DATA, 2048, 132000)])
+        put(stick, 2048, image)
+    run = vm(WRITER, "--usb-stick", stick, *options("addresses"), smp=smp)
+    if smp == 4:
+        take(stick, 2048, 132000, image)
     assert run.status == 0 and run.output == """from the host
 Folder
 From the host, größer.txt
@@ -75,10 +83,8 @@ balanced
 """, run
     assert NOTHING_LOST in run.console, run
     clean(image)
-    mtools("mcopy", image, "::Folder/p.data", tmp_path / "p.data")
-    report = subprocess.run([STROBE, "report", tmp_path / "p.data"], text=True,
-                            capture_output=True, check=True).stdout
-    assert "p.data of sprofile -o /usb/p.data -- sh -c ls -R /proc" in report
+    read_profile(image, "Folder/p.data", tmp_path,
+                 "sprofile -o /usb/p.data -- sh -c ls -R /proc")
     numbers = mtools("mtype", image, "::numbers of 2").stdout
     assert numbers.decode() == "".join(f"{n}\n" for n in range(1, 6001))
 
@@ -117,10 +123,8 @@ def test_on_the_boot_stick(tmp_path, firmware):
                    capture_output=True)
     clean(image)
     assert mtools("mdir", f"{stick}@@{efi_start}", "::/efi/boot").returncode == 0
-    mtools("mcopy", f"{stick}@@{start}", "::p.data", tmp_path / "p.data")
-    report = subprocess.run([STROBE, "report", tmp_path / "p.data"], text=True,
-                            capture_output=True, check=True).stdout
-    assert "p.data of sprofile -o /usb/p.data -- ls -R /proc" in report
+    read_profile(f"{stick}@@{start}", "p.data", tmp_path,
+                 "sprofile -o /usb/p.data -- ls -R /proc")
 
 
 # Written from three sides until the stick is pulled out; then another one comes.
@@ -143,8 +147,8 @@ stats --audit >/dev/null && echo balanced"""
 @pytest.mark.parametrize("smp", (1, 4))
 def test_pulled_out(tmp_path, smp):
     """While it is written from three sides: each of them gets an error."""
-    first = make(tmp_path / "first")
-    second = make(tmp_path / "second")
+    first = make_fat(tmp_path / "first")
+    second = make_fat(tmp_path / "second")
     with Monitored(PULLED, "--usb-stick", first, *options("addresses"), "--qemu-args",
                    f"-drive if=none,id=second,format=raw,file={second}", smp=smp) as m:
         m.wait_for("ready$")
@@ -165,20 +169,13 @@ balanced
 """, run.output), run
     assert NOTHING_LOST in run.console, run
     clean(second)
-    check(first, "-a")
-    clean(first)
-    data = tmp_path / "perf.data"
-    mtools("mcopy", first, "::perf.data", data)
-    done = subprocess.run([STROBE, "repair", data], capture_output=True, text=True)
-    assert done.returncode == 0, done
-    report = subprocess.run([STROBE, "report", data], capture_output=True, text=True)
-    assert report.returncode == 0 and "of profile -o /usb/perf.data" in report.stdout
+    repair_profile(first, "perf.data", tmp_path, "profile -o /usb/perf.data")
 
 
 def test_wrong_statuses(tmp_path):
     """Each 25th command fails, and the stick is reset; the file system survives. One that
     never answers rightly is given up."""
-    image = make(tmp_path / "stick")
+    image = make_fat(tmp_path / "stick")
     run = vm(STICK + """stick; seq 4000 >/tmp/f; n=0; for i in $(seq 30); do
         cp /tmp/f /usb/$i 2>/dev/null && cmp -s /tmp/f /usb/$i && n=$((n + 1)); done
         [ $n -lt 30 ] && echo failed; echo x >/usb/x || echo y >/usb/x; cat /usb/x
@@ -201,7 +198,7 @@ def test_sticks_of_no_use(tmp_path):
     stick, and one that cannot be written: each one is named, and the last one is read."""
     empty = tmp_path / "empty"
     empty.write_bytes(bytes(1 << 20))
-    liar, locked = make(tmp_path / "liar"), make(tmp_path / "locked")
+    liar, locked = make_fat(tmp_path / "liar"), make_fat(tmp_path / "locked")
     os.truncate(liar, 1 << 20)
     mtools("mcopy", locked, __file__, "::A test.py")
     files = (f"{empty},file.locking=off",) * 2 + (liar, f"{locked},readonly=on")

@@ -47,14 +47,16 @@ def test_safe():
 
 
 def test_the_menu(tmp_path):
-    """The image for people has four entries, and waits."""
+    """The image for people has five entries, and waits."""
     subprocess.run(["xorriso", "-osirrox", "on", "-indev", f"{ROOT}/build/strobe.iso",
                     "-extract", "/boot/grub/grub.cfg", tmp_path / "grub.cfg"],
                    check=True, capture_output=True)
     config = (tmp_path / "grub.cfg").read_text()
     assert re.findall(r'^menuentry "(.*)"', config, re.MULTILINE) == [
         "Strobe", "Strobe, serial console",
-        "Strobe, safe: one CPU, no ACPI", "Memory test"]
+        "Strobe, safe: one CPU, no ACPI", "Strobe, network by DHCP", "Memory test"]
+    assert re.search(r'"Strobe, network by DHCP" {\n    multiboot2 \S+ .*\bnet=dhcp$', config,
+                     re.MULTILINE)
     assert "set timeout=5" in config
 
 

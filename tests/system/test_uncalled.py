@@ -53,7 +53,8 @@ def check(tmp_path):
         tree.write("kernel/uncalled.txt", exceptions)
         tree.write("tests/kernel/test_code.c", test)
         tree.write("kernel/base/code.h", header)
-        return tree.make("uncalled", "KSOURCES=kernel/entry.S kernel/code.c")
+        return tree.make("uncalled", "KSOURCES=kernel/entry.S kernel/code.c",
+                         "LWIP_SOURCES=")
     return run
 
 

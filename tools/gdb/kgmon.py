@@ -24,7 +24,7 @@ def arcs():
     """{(from, to): count} of all CPUs."""
     found = collections.Counter()
     for cpu in cpus():
-        calls = kernel(f"cpus[{cpu}].calls")
+        calls = kernel(f"cpus[{cpu}]->calls")
         if not calls["all_arcs"]:
             continue
         data = read(int(calls["all_arcs"]), int(calls["arc_mask"]) + ARC.size)

@@ -225,6 +225,8 @@ void profile_header(FILE *out, const struct profile *p,
                 "Samples: %" PRIu64 " taken, %" PRIu64
                 " lost; the file does not say how they were taken\n",
                 f->info.taken, f->info.lost);
+    if (f->is_remote)
+        header_print_remote(out, &f->remote, f->info.cpus);
     fputc('\n', out);
 }
 

@@ -35,6 +35,8 @@ static const struct command commands[] = {
     { "repair", "Repairs a truncated file", command_repair },
     { "receive", "Receives files from send over a serial line",
       command_receive },
+    { "remote", "Drives a session of another machine: top, record, flame",
+      command_remote },
     { "sensors", "Shows files of sensors", command_sensors },
     { "trace", "Prints files of trace record: events, and their sums",
       command_trace },

@@ -27,6 +27,7 @@ int command_export(int argc, char *argv[]);
 int command_kallsyms(int argc, char *argv[]);
 int command_repair(int argc, char *argv[]);
 int command_receive(int argc, char *argv[]);
+int command_remote(int argc, char *argv[]);
 int command_sensors(int argc, char *argv[]);
 int command_trace(int argc, char *argv[]);
 int command_convert(int argc, char *argv[]);

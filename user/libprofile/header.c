@@ -225,6 +225,29 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_trouble(out, info, s);
 }
 
+void header_print_remote(FILE *out, const struct perf_remote *r, uint32_t cpus)
+{
+    fprintf(out, "Remote:  %" PRIu64 " datagrams, %" PRIu64 " of them lost",
+            r->datagrams, r->lost);
+    if (r->lost > 0)
+        fprintf(out,
+                " with %" PRIu64 " samples, %" PRIu64 " other records, %" PRIu64
+                " bytes",
+                r->lost_samples, r->lost_records, r->lost_bytes);
+    if (!r->ended) {
+        fputs("; the connection was lost before the end\n", out);
+        return;
+    }
+    double time = (double)r->elapsed_ns * cpus;
+    fprintf(out,
+            "; %" PRIu64 " bytes as %" PRIu64 ", %" PRIu64 " sent again\n"
+            "         sending cost %.3f %% of the CPU%s: %.3f ms the program, "
+            "%.3f ms the network's thread\n",
+            r->raw_bytes, r->sent_bytes, r->resent,
+            percent((double)(r->program_ns + r->net_ns), time),
+            cpus == 1 ? "" : "s", r->program_ns / 1e6, r->net_ns / 1e6);
+}
+
 void header_print_event(FILE *out, const char *name, uint32_t event,
                         uint32_t count)
 {

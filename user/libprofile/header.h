@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "perf_format.h"
 #include "samples.h"
 
 double percent(double part, double whole);
@@ -23,7 +24,10 @@ bool header_starved(const struct sprofile_info *info);
 void header_print(FILE *out, const struct sprofile_info *info,
                   const struct sprofile_options *asked, const struct samples *s,
                   uint32_t event, uint64_t unknown);
-// Prints the same as members of a JSON object, each followed by a comma.
+// Prints the lines about the way from the measured machine to this one.
+void header_print_remote(FILE *out, const struct perf_remote *r, uint32_t cpus);
+// Prints the same as header_print as members of a JSON object, each followed by
+// a comma.
 void header_print_json(FILE *out, const struct sprofile_info *info,
                        const struct sprofile_options *asked,
                        const struct samples *s, uint64_t unknown);

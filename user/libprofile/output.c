@@ -17,13 +17,17 @@ const char *output_open(struct output *o, const char *path)
     *o = (struct output){ .buffer = malloc(OUTPUT_BYTES) };
     if (!o->buffer)
         return "not enough memory";
-    o->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, CREATED_MODE);
-    if (o->fd >= 0 && fstat(o->fd, &st) == 0 && S_ISREG(st.st_mode))
+    o->pipe = stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+    o->fd = o->pipe ? open(path, O_WRONLY | O_CLOEXEC)
+                    : open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC,
+                           CREATED_MODE);
+    if (o->fd >= 0 && fstat(o->fd, &st) == 0 &&
+        (S_ISREG(st.st_mode) || (o->pipe && S_ISFIFO(st.st_mode))))
         return NULL;
     const char *problem =
         o->fd < 0 ? strerror(errno)
                   : "it must be a file, for its beginning is written again at "
-                    "the end";
+                    "the end, or a pipe";
     output_close(o);
     return problem;
 }

@@ -1,6 +1,6 @@
-// Buffered sequential output to a new file. Records are built in place in the
-// buffer: a recorded sample is not copied again, and one system call writes
-// many of them.
+// Buffered sequential output to a new file, or to a pipe. Records are built in
+// place in the buffer: a recorded sample is not copied again, and one system
+// call writes many of them.
 #pragma once
 
 #include <stdbool.h>
@@ -13,11 +13,12 @@ struct output {
     uint8_t *buffer; // NULL: closed
     uint32_t used;
     int fd;
+    bool pipe;   // what was written cannot be changed
     bool failed; // a write failed; some data is missing
 };
 
-// Creates the file, open for reading and writing. Returns NULL, or the error
-// message; then the output is closed.
+// Creates the file, open for reading and writing, or opens the pipe. Returns
+// NULL, or the error message; then the output is closed.
 const char *output_open(struct output *o, const char *path);
 // Returns room for `size` bytes, at most OUTPUT_BYTES, after the data added so
 // far. It is valid until the next call. Nothing is added until output_take.

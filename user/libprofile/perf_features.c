@@ -181,11 +181,13 @@ static void add_command(struct blob *b, char *const *command)
         add_string(b, command[i]);
 }
 
-// The CPU's name, and what its TSC counts if that is known.
+// The CPU's name and what its TSC counts, as far as they are known.
 static void add_cpu(struct blob *b, const char *name,
                     const struct sprofile_info *info)
 {
     char clock[CORE_CLOCK_SIZE], text[2 * CORE_CLOCK_SIZE];
+    if (!name)
+        name = "";
     core_clock_text(clock, &info->clock, info->tsc_hz);
     snprintf(text, sizeof(text), "%s%s%s", name,
              name[0] != '\0' && clock[0] != '\0' ? "; " : "", clock);

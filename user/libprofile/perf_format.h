@@ -176,6 +176,7 @@ enum perf_strobe_kind {
     PERF_STROBE_OPTIONS = 1, // struct sprofile_options, as requested
     PERF_STROBE_INFO = 2,    // struct sprofile_info; the last one is valid
     PERF_STROBE_LOAD = 3,    // struct perf_load
+    PERF_STROBE_REMOTE = 4,  // struct perf_remote
     // The bytes of feature n; the repair makes the feature table from these.
     PERF_STROBE_FEATURE = 256,
 };
@@ -188,6 +189,21 @@ struct perf_load {
     uint32_t task;
     uint32_t bias; // address in memory minus address in the file
     uint64_t time; // that of the MMAP2
+};
+
+// How the records came to the developer's machine, if by `strobe remote`. The
+// samples that were lost on the way are in LOST records, and in the last INFO.
+struct perf_remote {
+    uint32_t ended; // 0: the connection was lost before the session's end
+    uint32_t reserved;
+    uint64_t datagrams, lost, resent;
+    uint64_t lost_bytes;   // of the file, before compression
+    uint64_t lost_samples; // of all events
+    uint64_t lost_records; // others
+    // Of the measured machine: what it had to send and what it sent; CPU time
+    // of the program that sends, and of the network's thread. 0 unless `ended`.
+    uint64_t raw_bytes, sent_bytes;
+    uint64_t program_ns, net_ns, elapsed_ns;
 };
 
 // --- features ---------------------------------------------------------------

@@ -47,6 +47,8 @@ struct perf_file {
     uint64_t first, last; // times of the samples
     char command[256];    // that was profiled; "": unknown
     char version[65];     // of the kernel, as uname -v; "": unknown
+    bool is_remote;       // it came by `strobe remote`, thus:
+    struct perf_remote remote;
 };
 
 // The events of a file, one session each.

@@ -464,7 +464,7 @@ const char *perf_write_end(struct perf_writer *w)
     const char *problem = w->out.failed ? "some of it could not be written: "
                                           "is there no room any more?"
                                         : NULL;
-    const char *broken = perf_repair(w->out.fd, &r);
+    const char *broken = w->out.pipe ? NULL : perf_repair(w->out.fd, &r);
     output_close(&w->out);
     for (uint32_t i = 0; i < w->count; i++) {
         w->streams[i].samples->observer = (struct samples_observer){ 0 };

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <strobe/abi.h>
 #include <strobe/kbox.h>
 #include <strobe/trace.h>
 
@@ -49,7 +50,7 @@ const char *kbox_problem(int error);
 
 // --- profile sessions (session.c) -------------------------------------------
 
-#define PROFILE_RINGS_MAX 33 // one for each CPU, and one more
+#define PROFILE_RINGS_MAX (STROBE_CPUS_MAX + 1) // one for each CPU, one more
 
 // A session on one task. Zeroed before profile_begin.
 struct profile_session {

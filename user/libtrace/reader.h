@@ -9,10 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <strobe/abi.h>
 #include <strobe/kbox.h>
 #include <strobe/trace.h>
 
-#define TRACE_CPUS_MAX 32u
+#define TRACE_CPUS_MAX (uint32_t) STROBE_CPUS_MAX
 #define TRACE_FIELDS_MAX 32u // bytes; longer records are of no known type
 
 struct trace_event {

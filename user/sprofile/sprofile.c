@@ -40,6 +40,7 @@ static const char usage_text[] =
     "              what has 0.5 %)\n"
     "  -a          a list for each CPU instead of each program\n"
     "  -o FILE     write perf.data for perf and strobe as well\n"
+    "  -q          no report: FILE only\n"
     "  -g          the call tree, callers above their callees; in FILE and in "
     "JSON\n"
     "              each sample with its callers\n"
@@ -135,6 +136,9 @@ static void take_option(struct settings *s, int c)
     case 'o':
         s->output = optarg;
         break;
+    case 'q':
+        s->quiet = true;
+        break;
     case 'G':
         s->inverted = true;
         // fall through
@@ -172,13 +176,17 @@ static void parse(struct settings *s, int argc, char *argv[])
     }
     // The + stops option parsing at the command's name.
     while (events_chain_option(argv, &c, &s->options) ||
-           (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:gGh", options,
+           (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:qgGh", options,
                             NULL)) != -1)
         take_option(s, c);
     if (argv[optind])
         s->command = argv + optind;
     if (s->live && (s->json || s->rows == 0 || s->rows > TOP_ROWS)) {
         complain("top shows 1 to %d rows, and no JSON", TOP_ROWS);
+        bad_usage();
+    }
+    if (s->quiet && (!s->output || s->live || s->json)) {
+        complain("-q needs -o FILE, and goes with neither top nor --json");
         bad_usage();
     }
     if (s->tree && (s->per_cpu || s->live)) {
@@ -209,7 +217,7 @@ int main(int argc, char *argv[])
     run(&settings, &result, settings.live ? show_top : NULL);
     if (settings.json)
         report_json(&result);
-    else if (!settings.live)
+    else if (!settings.live && !settings.quiet)
         report(&settings, &result);
     result.status = events_status(&result.events, result.status);
     events_free(&result.events);

@@ -16,7 +16,7 @@ struct settings {
     double min_percent;    // rows below it are folded into one
     uint32_t rows;         // of each list, and of `top`; 0: all
     uint32_t ring_seconds; // -m: capacity of the buffers
-    bool per_cpu, json, live, tree, inverted, rows_given;
+    bool quiet, per_cpu, json, live, tree, inverted, rows_given;
     struct tree_limit tree_limit;
 };
 

@@ -152,9 +152,10 @@ static void add_percent(struct table *t, uint64_t part, uint64_t whole)
 static void list_cpus(const struct settings *s)
 {
     static const struct table_column columns[] = {
-        { "CPU", true },     { "MHz", true },  { "Busy ms", true },
-        { "Idle ms", true }, { "Idle", true }, { "User", true },
-        { "Kernel", true },  { "Irq", true },  { "Switches", true },
+        { "CPU", true },     { "MHz", true },    { "Busy ms", true },
+        { "Idle ms", true }, { "Idle", true },   { "User", true },
+        { "Kernel", true },  { "Irq", true },    { "Switches", true },
+        { "Core", true },    { "L2 KiB", true },
     };
     size_t count;
     struct sysinfo_cpu *cpus = sysinfo_read_cpu("system.cpus", &count);
@@ -180,6 +181,10 @@ static void list_cpus(const struct settings *s)
         add_percent(&table, c->kernel + c->start_up, c->elapsed);
         add_percent(&table, c->irq, c->elapsed);
         table_add(&table, "%" PRIu64, (uint64_t)c->switches);
+        // package:core.thread, and which kind of core
+        table_add(&table, "%" PRIu32 ":%" PRIu32 ".%" PRIu32 "%s%.1s",
+                  c->package, c->core, c->thread, *c->kind ? " " : "", c->kind);
+        table_add(&table, "%" PRIu32, c->l2 / 1024);
     }
     table_print(&table, stdout);
     free(cpus);

@@ -9,14 +9,27 @@
 #define TRIGGER(flags) ((flags) >> 2 & 3)
 #define ACTIVE_LOW 3u
 #define LEVEL 3u
+#define LEAF_TOPOLOGY 0xbu
+#define XAPIC_ID_MAX 0xfeu // 0xff is all CPUs
 
 u32 acpi_cpu_count;
 u32 acpi_cpu_apic_ids[CPU_MAX];
+
+// The input at which CPUs expect NMIs, and the APIC ids of those that expect
+// them at the other one.
+static u32 nmi_lint = 1;
+static u32 nmi_exceptions[CPU_MAX], nmi_exception_count;
 
 static paddr_t lapic_address = LAPIC_DEFAULT_BASE;
 
 void cpu_found(u32 apic_id)
 {
+    if (apic_id > XAPIC_ID_MAX && !cpu_features.x2apic) {
+        log_printf("cpu: APIC id %u is left out: without x2APIC mode the last "
+                   "one is %u\n",
+                   apic_id, XAPIC_ID_MAX);
+        return;
+    }
     for (u32 i = 0; i < acpi_cpu_count; i++) {
         if (acpi_cpu_apic_ids[i] == apic_id)
             return;
@@ -28,11 +41,35 @@ void cpu_found(u32 apic_id)
                    CPU_MAX);
 }
 
+static void cpuid_leaf(u32 leaf, u32 *a, u32 *b, u32 *d)
+{
+    u32 c = 0;
+    *a = leaf;
+    __asm__("cpuid" : "+a"(*a), "=b"(*b), "+c"(c), "=d"(*d));
+}
+
+// The initial APIC id. That of leaf 1 has 8 bits (SDM vol. 2A, CPUID, leaves 1
+// and 0BH). trampoline.S does the same for the other CPUs.
 u32 boot_cpu_apic_id(void)
 {
-    u32 a = 1, b, c, d;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    u32 highest, b, id;
+    cpuid_leaf(0, &highest, &b, &id);
+    if (highest >= LEAF_TOPOLOGY) {
+        cpuid_leaf(LEAF_TOPOLOGY, &highest, &b, &id);
+        if (b & 0xffff) // the leaf is there: the number of logical processors
+            return id;
+    }
+    cpuid_leaf(1, &highest, &b, &id);
     return b >> 24;
+}
+
+bool cpus_need_x2apic(void)
+{
+    for (u32 i = 0; i < acpi_cpu_count; i++) {
+        if (acpi_cpu_apic_ids[i] > XAPIC_ID_MAX)
+            return true;
+    }
+    return false;
 }
 
 void cpus_complete(void)
@@ -46,6 +83,36 @@ void cpus_complete(void)
     }
     acpi_cpu_apic_ids[i] = acpi_cpu_apic_ids[0];
     acpi_cpu_apic_ids[0] = boot;
+}
+
+static u32 nmi_exception(u32 apic_id)
+{
+    u32 i = 0;
+    while (i < nmi_exception_count && nmi_exceptions[i] != apic_id)
+        i++;
+    return i;
+}
+
+void nmi_inputs_found(u32 lint)
+{
+    nmi_lint = lint != 0;
+    nmi_exception_count = 0;
+}
+
+void nmi_input_found(u32 apic_id, u32 lint)
+{
+    u32 i = nmi_exception(apic_id);
+    bool is = i < nmi_exception_count, should = nmi_lint != (lint != 0);
+    if (is && !should)
+        nmi_exceptions[i] = nmi_exceptions[--nmi_exception_count];
+    else if (should && !is && i < CPU_MAX)
+        nmi_exceptions[nmi_exception_count++] = apic_id;
+}
+
+u32 nmi_input(u32 apic_id)
+{
+    bool excepted = nmi_exception(apic_id) < nmi_exception_count;
+    return excepted ? !nmi_lint : nmi_lint;
 }
 
 void lapic_found(paddr_t base)

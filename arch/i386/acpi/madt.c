@@ -20,7 +20,8 @@ enum {
 #define BUS_ISA 0
 #define ALL_CPUS 0xffu
 #define ALL_X2APIC_CPUS 0xffffffffu
-#define APIC_ID_MAX 0xfeu // of CPUs that are started: trampoline.S
+#define NO_APIC_ID 0xffu // in an entry of 8 bits
+#define NO_X2APIC_ID 0xffffffffu
 
 struct madt {
     struct acpi_header header;
@@ -66,22 +67,25 @@ struct entry {
 } PACKED;
 _Static_assert(sizeof(struct entry) == 16, "the longest, of an x2APIC");
 
-// NMI entries identify CPUs by the firmware's processor UIDs, of which those
-// below 256 are known.
-static u8 apic_id_of_uid[256];
-static bool uid_known[256];
+// NMI entries identify CPUs by the firmware's processor UIDs.
+static struct {
+    u32 uid, apic_id;
+} known[CPU_MAX];
+static u32 known_count;
+static u32 added_later;
 static bool found;
 
-static bool usable(u32 flags)
+// A CPU that is not enabled but "online capable" is not there yet: the hardware
+// could add it while the system runs.
+static void read_cpu(u32 uid, u32 apic_id, u32 flags)
 {
-    return flags & (CPU_ENABLED | CPU_ONLINE_CAPABLE);
-}
-
-static void read_cpu(u32 uid, u32 apic_id)
-{
-    if (uid < ARRAY_SIZE(uid_known)) {
-        apic_id_of_uid[uid] = (u8)apic_id;
-        uid_known[uid] = true;
+    if (!(flags & CPU_ENABLED)) {
+        added_later += flags / CPU_ONLINE_CAPABLE % 2;
+        return;
+    }
+    if (known_count < CPU_MAX) {
+        known[known_count].uid = uid;
+        known[known_count++].apic_id = apic_id;
     }
     cpu_found(apic_id);
     found = true;
@@ -91,17 +95,12 @@ static void read_entry(const struct entry *e)
 {
     switch (e->type) {
     case MADT_LAPIC:
-        if (usable(e->lapic.flags) && e->lapic.apic_id <= APIC_ID_MAX)
-            read_cpu(e->lapic.uid, e->lapic.apic_id);
+        if (e->lapic.apic_id != NO_APIC_ID)
+            read_cpu(e->lapic.uid, e->lapic.apic_id, e->lapic.flags);
         break;
     case MADT_X2APIC:
-        if (!usable(e->x2apic.flags))
-            break;
-        if (e->x2apic.apic_id <= APIC_ID_MAX)
-            read_cpu(e->x2apic.uid, e->x2apic.apic_id);
-        else
-            log_printf("cpu: x2APIC id %u is left out: above %u\n",
-                       e->x2apic.apic_id, APIC_ID_MAX);
+        if (e->x2apic.apic_id != NO_X2APIC_ID)
+            read_cpu(e->x2apic.uid, e->x2apic.apic_id, e->x2apic.flags);
         break;
     case MADT_IOAPIC:
         ioapic_found(e->ioapic.address, e->ioapic.gsi_base);
@@ -117,6 +116,14 @@ static void read_entry(const struct entry *e)
     }
 }
 
+static void nmi_input_of(u32 uid, u32 lint)
+{
+    for (u32 i = 0; i < known_count; i++) {
+        if (known[i].uid == uid)
+            nmi_input_found(known[i].apic_id, lint);
+    }
+}
+
 static void read_nmi(const struct entry *e)
 {
     bool wide = e->type == MADT_X2APIC_NMI;
@@ -124,11 +131,10 @@ static void read_nmi(const struct entry *e)
         return;
     u32 uid = wide ? e->x2apic_nmi.uid : e->nmi.uid;
     u32 lint = wide ? e->x2apic_nmi.lint : e->nmi.lint;
-    bool all = uid == (wide ? ALL_X2APIC_CPUS : ALL_CPUS);
-    for (u32 id = 0; all && id <= APIC_ID_MAX; id++)
-        lapic_set_nmi_input(id, lint);
-    if (!all && uid < ARRAY_SIZE(uid_known) && uid_known[uid])
-        lapic_set_nmi_input(apic_id_of_uid[uid], lint);
+    if (uid == (wide ? ALL_X2APIC_CPUS : ALL_CPUS))
+        nmi_inputs_found(lint);
+    else
+        nmi_input_of(uid, lint);
 }
 
 // Calls fn with a copy of each entry, zero-filled if the entry is short. False:
@@ -154,6 +160,9 @@ void madt_read(const struct acpi_header *table)
     lapic_found(((const struct madt *)table)->lapic);
     bool whole = for_each_entry(table, read_entry);
     for_each_entry(table, read_nmi);
+    if (added_later)
+        log_printf("acpi: %u CPUs are not there, but could be added later\n",
+                   added_later);
     if (!whole)
         log_printf("acpi: the MADT's end is malformed: skipped\n");
 }

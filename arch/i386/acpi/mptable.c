@@ -43,6 +43,7 @@ enum { INTERRUPT_VECTORED, INTERRUPT_NMI };
 #define CPU_SIZE 20u
 #define ENTRY_SIZE 8u
 #define ENABLED 1
+#define ALL_APICS 0xffu
 
 struct entry { // the part used; all but CPU entries have 8 bytes
     u8 type, id;
@@ -103,10 +104,10 @@ static void read_local_interrupt(const struct entry *e)
 {
     if (e->id != INTERRUPT_NMI)
         return;
-    u32 id = e->interrupt.apic;
-    u32 first = id == 0xff ? 0 : id, last = id == 0xff ? 0xfe : id;
-    for (u32 i = first; i <= last; i++)
-        lapic_set_nmi_input(i, e->interrupt.pin);
+    if (e->interrupt.apic == ALL_APICS)
+        nmi_inputs_found(e->interrupt.pin);
+    else
+        nmi_input_found(e->interrupt.apic, e->interrupt.pin);
 }
 
 static void read_ioapic(const struct entry *e)

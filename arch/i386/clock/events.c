@@ -24,6 +24,7 @@
 #include "kernel/debug/fault.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/callout.h"
+#include "lib/cpu_memory.h"
 #include "lib/string.h"
 
 KERNEL_ARG(timer,
@@ -47,9 +48,10 @@ static u32 multiplier, step_ns;
 
 // Mode SHARED:
 static struct spinlock shared_lock = SPINLOCK_INIT("the clock's events");
-static struct {
+static struct cpu_event {
     u64 deadline; // NEVER: not armed
-} __attribute__((aligned(64))) events[CPU_MAX];
+} * events[CPU_MAX];
+CPU_MEMORY(events, 1);
 static struct timer *shared;
 static u32 shared_ticks_min;
 static u64 shared_deadline = NEVER; // its setting; under shared_lock
@@ -110,14 +112,14 @@ static void shared_set_anew(void)
 {
     u64 next = NEVER;
     for (u32 i = 0; i < cpu_count; i++)
-        next = MIN(next, events[i].deadline);
+        next = MIN(next, events[i]->deadline);
     shared_set(next);
 }
 
 static void shared_arm(u64 deadline)
 {
     spin_lock(&shared_lock);
-    events[this_cpu()->id].deadline = deadline;
+    events[this_cpu()->id]->deadline = deadline;
     if (deadline < shared_deadline)
         shared_set(deadline);
     else if (shared_is_lost())
@@ -129,7 +131,7 @@ static void shared_arm(u64 deadline)
 // has been set for the new one.
 static void shared_event(void)
 {
-    u64 *armed = &events[this_cpu()->id].deadline;
+    u64 *armed = &events[this_cpu()->id]->deadline;
     spin_lock(&shared_lock);
     u64 now = clock_now_ns();
     bool due = *armed <= now;
@@ -140,17 +142,16 @@ static void shared_event(void)
         callouts_interrupt(now);
 }
 
-// Returns the CPUs whose deadline is due, as bits; sets the timer to the next
-// deadline.
-static u32 shared_next(void)
+// Returns the CPUs whose deadline is due; sets the timer to the next deadline.
+static struct cpu_set shared_next(void)
 {
     spin_assert_held(&shared_lock);
     u64 now = clock_now_ns(), next = NEVER;
-    u32 due = 0;
+    struct cpu_set due = CPU_SET_EMPTY;
     for (u32 i = 0; i < cpu_count; i++) {
-        u64 deadline = events[i].deadline;
+        u64 deadline = events[i]->deadline;
         if (deadline <= now)
-            due |= 1u << i;
+            cpu_set_add(&due, i);
         else
             next = MIN(next, deadline);
     }
@@ -163,12 +164,12 @@ static u32 shared_next(void)
 static void shared_pass_on(void)
 {
     spin_lock(&shared_lock);
-    u32 due = shared_next();
+    struct cpu_set due = shared_next();
     spin_unlock(&shared_lock);
-    u32 own = 1u << this_cpu()->id;
-    if (due & ~own)
-        lapic_send_ipi_mask(due, VECTOR_FORWARDED);
-    if (due & own)
+    u32 own = this_cpu()->id;
+    if (cpu_set_has_other(&due, own))
+        lapic_send_ipi_set(&due, VECTOR_FORWARDED);
+    if (cpu_set_has(&due, own))
         shared_event();
 }
 
@@ -231,6 +232,7 @@ u32 clock_event_vector(void)
 
 void lapic_timer_init_cpu(void)
 {
+    events[this_cpu()->id]->deadline = NEVER;
     if (mode == SHARED)
         return;
     if (mode == LAPIC_COUNT)
@@ -288,8 +290,8 @@ static void drive_shared(struct timer *t)
     shared = t;
     shared_ticks_min = (u32)timer_ticks(t, t->min_period);
     shared_deadline = NEVER;
-    for (u32 i = 0; i < CPU_MAX; i++)
-        events[i].deadline = NEVER;
+    for (u32 i = 0; i < cpu_count; i++)
+        events[i]->deadline = NEVER;
     timer_attach(t, shared_fired);
     set_rate(t->hz, MIN(timer_ticks(t, t->max_period), (u64)STEP_TICKS_MAX));
     barrier();

@@ -11,6 +11,7 @@
 #include "arch/time_line.h"
 #include "kernel/base/log.h"
 #include "kernel/time/timecounter.h"
+#include "lib/cpu_memory.h"
 #include "lib/format.h"
 
 #define CPUID_1_EDX_TSC 4
@@ -86,15 +87,16 @@ static struct {
     u32 round;
     u64 stamp;
 } sync_call;
-static struct {
+static struct sync_answer {
     u32 round; // the round `stamp` belongs to
     u64 stamp;
     u64 warp; // most that it was earlier than the boot CPU's stamp
-} __attribute__((aligned(64))) sync_answers[CPU_MAX];
+} * sync_answers[CPU_MAX];
+CPU_MEMORY(sync_answers, 1);
 
 void tsc_sync_answer(u32 cpu)
 {
-    __typeof__(&sync_answers[0]) a = &sync_answers[cpu];
+    struct sync_answer *a = sync_answers[cpu];
     u32 round = READ_ONCE(sync_call.round);
     if (round == a->round)
         return;
@@ -114,9 +116,9 @@ static u64 call_round(u32 cpus)
     WRITE_ONCE(sync_call.stamp, tsc.read());
     WRITE_ONCE(sync_call.round, round);
     for (u32 cpu = 1; cpu < cpus; cpu++) {
-        while (READ_ONCE(sync_answers[cpu].round) != round)
+        while (READ_ONCE(sync_answers[cpu]->round) != round)
             cpu_relax();
-        u64 seen = READ_ONCE(sync_answers[cpu].stamp), now = tsc.read();
+        u64 seen = READ_ONCE(sync_answers[cpu]->stamp), now = tsc.read();
         if ((s64)(now - seen) < 0)
             warp = MAX(warp, seen - now);
     }
@@ -132,7 +134,7 @@ void tsc_sync_check(u32 cpus)
             break;
     }
     for (u32 cpu = 1; cpu < cpus; cpu++)
-        warp = MAX(warp, READ_ONCE(sync_answers[cpu].warp));
+        warp = MAX(warp, READ_ONCE(sync_answers[cpu]->warp));
     if (!warp || tsc.why_not)
         return;
     log_printf("clock: the CPUs' TSCs differ by %llu\n", warp);

@@ -35,13 +35,13 @@ struct arch_cpu {
     bool up;             // has reached ap_main
     bool stopped;        // has halted for smp_stop_others
 
-    // smp_call.c: this CPU's request to other CPUs, one at a time, and the bits
-    // of those that have not answered yet.
+    // smp_call.c: this CPU's request to other CPUs, one at a time, and those
+    // that have not answered yet.
     void (*call_fn)(void *arg);
     void *call_arg;
     void (*call_meanwhile)(void *arg); // smp_call_others_while
-    u32 call_pending;
-    u32 call_from; // bits of the CPUs with a request to this one
+    struct cpu_set call_pending;
+    struct cpu_set call_from; // the CPUs with a request to this one
 
     u8 double_fault_stack[DOUBLE_FAULT_STACK] __attribute__((aligned(16)));
 };

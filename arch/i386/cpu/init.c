@@ -1,6 +1,7 @@
 // Start-up of a CPU: per-CPU data, descriptor tables, control registers.
 
 #include "arch/boot.h"
+#include "arch/i386/acpi/acpi.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/dev/port.h"
@@ -14,6 +15,7 @@
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
 #include "kernel/time/ledger.h"
+#include "lib/cpu_memory.h"
 #include "lib/string.h"
 
 _Static_assert(ASM_KERNEL_BASE == KERNEL_BASE, "offsets.h");
@@ -105,7 +107,8 @@ _Static_assert(offsetof(struct trapframe, ebp) == TRAPFRAME_EBP &&
 #define I8259_MASTER_MASK 0x21
 #define I8259_SLAVE_MASK 0xa1
 
-struct cpu cpus[CPU_MAX];
+struct cpu *cpus[CPU_MAX];
+CPU_MEMORY(cpus, 1);
 u32 cpu_count = 1;
 
 static struct arch_cpu boot_arch;
@@ -120,8 +123,11 @@ extern struct smap_site smap_sites_start[], smap_sites_end[];
 void cpu_init_boot(void)
 {
     extern char boot_stack_top[];
-    struct cpu *cpu = &cpus[0];
+    LINKER_SET_FOR_EACH(const struct cpu_memory, m, cpu_memory)
+        (*m)->of_cpu[0] = (*m)->of_boot_cpu;
+    struct cpu *cpu = cpus[0];
     cpu->self = cpu;
+    cpu->set_bit = cpu_set_bit(0);
     cpu->arch = &boot_arch;
     cpu->irq_counts = irq_counts[0];
     cpu->ledger = &ledger_none;
@@ -185,7 +191,7 @@ void arch_init_early(void)
     features_detect();
     idt_init();
     idt_load(this_cpu());
-    this_cpu()->apic_id = cpuid(1, 0).ebx >> 24;
+    this_cpu()->apic_id = boot_cpu_apic_id();
     if (cpu_features.smap)
         patch_smap_sites();
     cpu_init_control();

@@ -13,6 +13,7 @@
 #include "arch/i386/cpu/msr.h"
 #include "arch/i386/cpu/offsets.h"
 #include "kernel/base/log.h"
+#include "lib/cpu_memory.h"
 #include "lib/format.h"
 
 #define MCG_CAP 0x179
@@ -41,7 +42,8 @@ struct bank {
 static struct {
     u32 count; // banks with an error; the first BANKS_SHOWN are kept
     struct bank banks[BANKS_SHOWN];
-} found[CPU_MAX];
+} * found[CPU_MAX];
+CPU_MEMORY(found, 1);
 static u32 entered; // CPUs in the exception; atomic
 
 // In this file a register that does not exist reads as 0.
@@ -118,18 +120,18 @@ static void record_banks(void)
     u32 cpu = this_cpu()->id, banks = bank_count();
     for (u32 i = 0; i < banks; i++) {
         struct bank b;
-        if (read_bank(i, &b) && found[cpu].count++ < BANKS_SHOWN)
-            found[cpu].banks[found[cpu].count - 1] = b;
+        if (read_bank(i, &b) && found[cpu]->count++ < BANKS_SHOWN)
+            found[cpu]->banks[found[cpu]->count - 1] = b;
     }
 }
 
 static u32 print_banks(u32 cpu)
 {
     struct line line;
-    for (u32 i = 0; i < MIN(found[cpu].count, BANKS_SHOWN); i++)
+    for (u32 i = 0; i < MIN(found[cpu]->count, BANKS_SHOWN); i++)
         console_printf("machine check: CPU %u, %s\n", cpu,
-                       describe(&found[cpu].banks[i], &line)->text);
-    return found[cpu].count;
+                       describe(&found[cpu]->banks[i], &line)->text);
+    return found[cpu]->count;
 }
 
 static void wait_for_others(void)

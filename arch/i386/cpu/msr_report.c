@@ -5,6 +5,7 @@
 #include "arch/i386/cpu/msr.h"
 #include "kernel/base/providers.h"
 #include "kernel/mm/chain.h"
+#include "kernel/mm/heap.h"
 #include "lib/string.h"
 
 #define CPUID_1_EDX_MSR (1u << 5)
@@ -71,21 +72,24 @@ static const struct named_msr msrs[] = {
 // Of one register, on all CPUs.
 struct msr_values {
     u32 number;
-    u64 value[CPU_MAX];
-    bool there[CPU_MAX];
+    struct {
+        u64 value;
+        bool there;
+    } of[]; // by CPU
 };
 
 static void read_here(void *arg)
 {
     struct msr_values *v = arg;
     u32 cpu = this_cpu()->id;
-    v->there[cpu] = read_msr_safely(v->number, &v->value[cpu]);
+    v->of[cpu].there = read_msr_safely(v->number, &v->of[cpu].value);
 }
 
 static bool all_alike(const struct msr_values *v)
 {
     for (u32 i = 1; i < cpu_count; i++) {
-        if (v->there[i] != v->there[0] || v->value[i] != v->value[0])
+        if (v->of[i].there != v->of[0].there ||
+            v->of[i].value != v->of[0].value)
             return false;
     }
     return true;
@@ -93,25 +97,31 @@ static bool all_alike(const struct msr_values *v)
 
 static void put_value(struct chain *out, const struct msr_values *v, u32 cpu)
 {
-    if (v->there[cpu])
-        chain_printf(out, " %016llx", v->value[cpu]);
+    if (v->of[cpu].there)
+        chain_printf(out, " %016llx", v->of[cpu].value);
     else
         chain_printf(out, " not there");
 }
 
 static void report_msr(struct chain *out, u32 number, const char *name)
 {
-    struct msr_values v = { .number = number };
-    smp_call_all(read_here, &v);
+    struct msr_values *v = kmalloc(sizeof(*v) + cpu_count * sizeof(v->of[0]));
+    if (!v) {
+        chain_printf(out, "%08x  %s: no memory to read it\n", number, name);
+        return;
+    }
+    v->number = number;
+    smp_call_all(read_here, v);
     chain_printf(out, "%08x", number);
-    if (all_alike(&v))
-        put_value(out, &v, 0);
+    if (all_alike(v))
+        put_value(out, v, 0);
     chain_printf(out, "  %s\n", name);
-    for (u32 i = 0; i < cpu_count && !all_alike(&v); i++) {
+    for (u32 i = 0; i < cpu_count && !all_alike(v); i++) {
         chain_printf(out, "  CPU %2u:", i);
-        put_value(out, &v, i);
+        put_value(out, v, i);
         chain_printf(out, "\n");
     }
+    kfree(v);
 }
 
 static bool has_msrs(struct chain *out, u32 flag)

@@ -67,8 +67,8 @@ void nmi_stop_others(void)
 void nmi_send_others(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        if (&cpus[i] != this_cpu() && READ_ONCE(cpus[i].online))
-            lapic_send_nmi(cpus[i].apic_id);
+        if (cpus[i] != this_cpu() && READ_ONCE(cpus[i]->online))
+            lapic_send_nmi(cpus[i]->apic_id);
     }
 }
 
@@ -97,60 +97,65 @@ void nmi_watch_stubs(bool on)
 // --- calls on other CPUs, by NMI
 
 static void (*call_fn)(const struct trapframe *tf); // set before `call_pending`
-static u32 call_pending; // atomic: bits of the CPUs that have not answered
+static struct cpu_set call_pending; // atomic: CPUs that have not answered
 
 static bool answer(const struct trapframe *tf)
 {
-    u32 bit = 1u << this_cpu()->id;
-    if (!(__atomic_load_n(&call_pending, __ATOMIC_ACQUIRE) & bit))
+    u32 own = this_cpu()->id;
+    if (!cpu_set_has(&call_pending, own)) // x86 keeps the order of loads
         return false;
+    barrier();
     call_fn(tf);
-    __atomic_fetch_and(&call_pending, ~bit, __ATOMIC_RELEASE);
+    cpu_set_remove_atomic(&call_pending, own);
     return true;
 }
 
 // Sends the NMI again to CPUs that have not answered: it may have been lost.
 static void send_again(void)
 {
-    for (u32 left = READ_ONCE(call_pending); left; left &= left - 1) {
+    CPU_SET_FOR_EACH(cpu, &call_pending)
+    {
         error_count(&sent_again);
-        lapic_send_nmi(cpus[__builtin_ctz(left)].apic_id);
+        lapic_send_nmi(cpus[cpu]->apic_id);
     }
 }
 
-static u32 call_others(u32 others)
+// Removes from `others` those that have answered.
+static void call_others(struct cpu_set *others)
 {
-    __atomic_store_n(&call_pending, others, __ATOMIC_RELEASE);
+    barrier(); // x86 keeps the order of stores: `call_fn` is set
+    cpu_set_copy(&call_pending, others);
     nmi_send_others();
-    for (u32 i = 0; i < ASK_SPINS; i++) {
-        if (!__atomic_load_n(&call_pending, __ATOMIC_ACQUIRE))
-            return 0;
+    for (u32 i = 0; i < ASK_SPINS && !cpu_set_is_empty_acquire(&call_pending);
+         i++) {
         if (i == ASK_SPINS / 2)
             send_again();
         cpu_relax();
     }
-    return __atomic_exchange_n(&call_pending, 0, __ATOMIC_ACQ_REL);
+    for (u32 i = 0; i < cpu_set_words; i++)
+        others->words[i] =
+            __atomic_exchange_n(&call_pending.words[i], 0, __ATOMIC_ACQ_REL);
 }
 
-u32 nmi_call_others(void (*fn)(const struct trapframe *tf))
+struct cpu_set nmi_call_others(void (*fn)(const struct trapframe *tf))
 {
-    u32 others = 0;
+    struct cpu_set others = CPU_SET_EMPTY;
     for (u32 i = 0; i < cpu_count; i++) {
-        if (&cpus[i] != this_cpu() && READ_ONCE(cpus[i].online))
-            others |= 1u << i;
+        if (cpus[i] != this_cpu() && READ_ONCE(cpus[i]->online))
+            cpu_set_add(&others, i);
     }
-    if (!others)
-        return 0;
+    if (cpu_set_is_empty(&others))
+        return others;
     call_fn = fn;
     add_duty();
-    others = call_others(others);
+    call_others(&others);
     end_duty();
     return others;
 }
 
 u32 nmi_unclaimed(u32 cpu)
 {
-    return READ_ONCE(cpus[cpu].arch->nmis);
+    return READ_ONCE(cpus[cpu]->arch->nmis);
 }
 
 static u32 unclaimed_on_all(void)

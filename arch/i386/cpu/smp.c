@@ -1,7 +1,7 @@
 // Starting the other CPUs.
 //
 // One INIT and STARTUP to all wakes the application processors; each finds its
-// slot in the trampoline page by its APIC id. When all have arrived, or the
+// slot in a table by its APIC id. When all have arrived, or the
 // wait has timed out, the boot CPU hands out stacks in the order of the
 // firmware's table; a slot whose CPU has not arrived is marked to sleep. So a
 // late CPU runs nothing but the trampoline, and CPU numbers have no gaps.
@@ -13,15 +13,18 @@
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/thermal.h"
+#include "arch/i386/cpu/topology.h"
 #include "arch/i386/cpu/trampoline.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/mmu.h"
 #include "arch/thread.h"
 #include "kernel/base/cmdline.h"
+#include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/time/ledger.h"
+#include "lib/cpu_memory.h"
 #include "lib/string.h"
 
 KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
@@ -33,15 +36,18 @@ KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 #define ARRIVAL_WAIT (3 * NSEC_PER_SEC)
 #define ONLINE_WAIT (20 * NSEC_PER_SEC)
 
+#define FRAMES_KEPT (MIB(2) / PAGE_SIZE) // free; CPUs do not take these
+
 extern const u8 trampoline_start[], trampoline_end[];
 extern const u8 trampoline_data_start[];
 
 _Static_assert(sizeof(struct ap_slot) == AP_SLOT_SIZE, "trampoline.h");
+_Static_assert(offsetof(struct ap_slot, apic_id) == AP_APIC_ID, "trampoline.h");
 _Static_assert(offsetof(struct ap_slot, stack) == AP_STACK, "trampoline.h");
 _Static_assert(offsetof(struct ap_slot, cpu) == AP_CPU, "trampoline.h");
-_Static_assert(sizeof(struct arch_cpu) <= 2 * PAGE_SIZE, "alloc_arch");
 
 static struct trampoline_data *data; // in the trampoline page
+static struct ap_slot *slots;        // of the expected CPUs but this one
 
 static u32 found_cpus(void)
 {
@@ -76,7 +82,7 @@ static bool never(u32 arg UNUSED)
 static bool all_arrived(u32 n)
 {
     for (u32 i = 0; i < n; i++) {
-        if (!READ_ONCE(data->slots[i].arrived))
+        if (!READ_ONCE(slots[i].arrived))
             return false;
     }
     return true;
@@ -84,7 +90,17 @@ static bool all_arrived(u32 n)
 
 static bool cpu_is_up(u32 id)
 {
-    return READ_ONCE(cpus[id].arch->up);
+    return READ_ONCE(cpus[id]->arch->up);
+}
+
+// Memory that is zero and directly mapped, or NULL.
+static void *cpu_frames(u32 bytes)
+{
+    u32 order = 0;
+    while (PAGE_SIZE << order < bytes)
+        order++;
+    struct frame *f = frame_alloc(order, FRAME_LOW | FRAME_ZERO, FRAME_KERNEL);
+    return f ? frame_va(f) : NULL;
 }
 
 // The APs' first page tables: the kernel's, plus the identity-mapped
@@ -94,6 +110,11 @@ static int prepare_trampoline(struct pagetable *pt, u32 others)
     int err = pagetable_create(pt);
     if (err)
         return err;
+    slots = cpu_frames(others * sizeof(*slots));
+    if (!slots) {
+        pagetable_destroy(pt);
+        return -ENOMEM;
+    }
     err =
         pagetable_map(pt, TRAMPOLINE_PADDR, TRAMPOLINE_PADDR, PROT_R | PROT_X);
     if (err) {
@@ -107,8 +128,9 @@ static int prepare_trampoline(struct pagetable *pt, u32 others)
     data->cr4 = ASM_CR4_PSE | (cpu_features.pae ? ASM_CR4_PAE : 0);
     data->efer = cpu_features.nx ? ASM_EFER_NXE : 0;
     data->slot_count = others;
+    data->slots = (u32)virt_to_phys(slots);
     for (u32 i = 0; i < others; i++)
-        data->slots[i].apic_id = (u8)acpi_cpu_apic_ids[i + 1];
+        slots[i].apic_id = acpi_cpu_apic_ids[i + 1];
     return 0;
 }
 
@@ -123,25 +145,51 @@ static void wake_all(u32 others)
     wait_until(all_arrived, others, ARRIVAL_WAIT);
 }
 
-// Memory for CPU `id`: its private structure and its idle stack.
+static u32 place(u32 *used, u32 size)
+{
+    u32 at = ALIGN_UP(*used, CPU_MEMORY_ALIGN);
+    *used = at + size;
+    return at;
+}
+
+// Lays out the memory of a CPU in one block: struct arch_cpu, then what
+// CPU_MEMORY has registered. Returns its size. With `block` not NULL the
+// pointers to its parts are set.
+static u32 lay_out(u32 id, char *block)
+{
+    u32 used = sizeof(struct arch_cpu);
+    LINKER_SET_FOR_EACH(const struct cpu_memory, m, cpu_memory) {
+        u32 at = place(&used, (*m)->size);
+        if (block)
+            (*m)->of_cpu[id] = block + at;
+    }
+    return used;
+}
+
+// Memory for CPU `id`: its private structures and its idle stack.
 static bool prepare_cpu(u32 id, u32 apic_id)
 {
-    struct frame *f = frame_alloc(1, FRAME_LOW | FRAME_ZERO, FRAME_KERNEL);
-    if (!f)
+    char *block =
+        frames_free() < FRAMES_KEPT ? NULL : cpu_frames(lay_out(id, NULL));
+    if (!block)
         return false;
     char *stack = kstack_alloc();
     if (!stack) {
-        frame_unref(f);
+        frame_unref(frame_from_va(block));
         return false;
     }
-    struct cpu *c = &cpus[id];
+    lay_out(id, block);
+    struct cpu *c = cpus[id];
     c->self = c;
     c->id = id;
+    c->set_word = cpu_set_word(id);
+    c->set_bit = cpu_set_bit(id);
     c->apic_id = apic_id;
-    c->arch = frame_va(f);
+    c->arch = (struct arch_cpu *)block;
     c->irq_counts = irq_counts[id];
     c->ledger = &ledger_none;
     c->idle_stack_top = stack + KSTACK_SIZE;
+    frame_init_cpu(c);
     return true;
 }
 
@@ -157,15 +205,15 @@ static u32 release(u32 others)
 {
     u32 count = 1;
     for (u32 i = 0; i < others; i++) {
-        struct ap_slot *slot = &data->slots[i];
+        struct ap_slot *slot = &slots[i];
         if (!READ_ONCE(slot->arrived)) {
             dismiss(slot, "does not answer");
         } else if (!prepare_cpu(count, slot->apic_id)) {
-            dismiss(slot, "is not used: out of memory");
+            dismiss(slot, "is not used: there is too little memory");
         } else {
-            slot->cpu = &cpus[count];
+            slot->cpu = cpus[count];
             barrier(); // x86 keeps the order of stores
-            WRITE_ONCE(slot->stack, (u32)cpus[count].idle_stack_top);
+            WRITE_ONCE(slot->stack, (u32)cpus[count]->idle_stack_top);
             count++;
         }
     }
@@ -195,13 +243,14 @@ void smp_start(void)
         log_printf("smp: no memory to start other CPUs\n");
         return;
     }
+    cpu_set_words = DIV_ROUND_UP(wanted, CPU_SET_WORD_BITS);
     wake_all(others);
     u32 count = release(others);
     wait_for_all(count);
     tsc_sync_check(count);
     cpu_count = count;
     for (u32 id = 1; id < count; id++)
-        WRITE_ONCE(cpus[id].online, true);
+        WRITE_ONCE(cpus[id]->online, true);
     pagetable_destroy(&pt); // no CPU runs in the trampoline with paging on
     log_printf("smp: %u CPUs\n", count);
 }
@@ -218,6 +267,7 @@ NOTRACE void ap_main(struct cpu *cpu)
     tlb_flush_all();
     lapic_init_cpu();
     thermal_init_cpu();
+    topology_init_cpu();
     lapic_timer_init_cpu();
     WRITE_ONCE(cpu->arch->up, true);
     while (!READ_ONCE(cpu->online)) {

@@ -2,17 +2,17 @@
 //
 // Each CPU has one request slot (struct arch_cpu): a caller keeps preemption
 // disabled until its call is answered, so it never needs a second one. The
-// caller writes the function, sets the targets' bits in its own `call_pending`,
-// then sets its bit in each target's `call_from` and sends the IPI. A target
-// takes all bits of `call_from` with one exchange and, for each caller, runs
-// the function and then clears its own bit in that caller's `call_pending`;
-// after that it does not access the request.
+// caller writes the function, puts the targets into its own `call_pending`,
+// then puts itself into each target's `call_from` and sends the IPI. A target
+// takes the members of `call_from`, each word with one exchange, and, for each
+// caller, runs the function and then removes itself from that caller's
+// `call_pending`; after that it does not access the request.
 //
 // Two CPUs that call each other with interrupts off (in a panic) would
 // deadlock: so a waiting caller serves requests itself.
 //
 // A caller that waits for long sends the IPI again, as it may have been lost. A
-// target that receives it twice finds no bit set the second time.
+// target that receives it twice finds `call_from` empty the second time.
 
 #include "arch/clock.h"
 #include "arch/i386/cpu/arch_cpu.h"
@@ -29,19 +29,25 @@
 ERROR_COUNTER(sent_again, "calls of CPUs, sent again",
               "after 0.1 s without an answer; after 10 s it is reported");
 
-static u32 online_mask; // CPUs that answer calls
+static struct cpu_set online; // CPUs that answer calls; atomic
 u32 smp_stopper;
+
+static void serve(u32 first, u32 from)
+{
+    for (; from; from &= from - 1) {
+        struct arch_cpu *caller = cpus[first + (u32)__builtin_ctz(from)]->arch;
+        caller->call_fn(caller->call_arg);
+        cpu_set_remove_atomic(&caller->call_pending, this_cpu()->id);
+    }
+}
 
 void smp_call_service(void)
 {
-    struct arch_cpu *own = this_cpu()->arch;
-    u32 from = __atomic_exchange_n(&own->call_from, 0, __ATOMIC_ACQ_REL);
-    while (from) {
-        struct arch_cpu *caller = cpus[__builtin_ctz(from)].arch;
-        from &= from - 1;
-        caller->call_fn(caller->call_arg);
-        __atomic_fetch_and(&caller->call_pending, ~(1u << this_cpu()->id),
-                           __ATOMIC_RELEASE);
+    u32 *from = this_cpu()->arch->call_from.words;
+    for (u32 i = 0; i < cpu_set_words; i++) {
+        if (READ_ONCE(from[i]))
+            serve(i * CPU_SET_WORD_BITS,
+                  __atomic_exchange_n(&from[i], 0, __ATOMIC_ACQ_REL));
     }
 }
 
@@ -57,7 +63,7 @@ static void reschedule_interrupt(void *arg UNUSED)
 
 void smp_call_init(void)
 {
-    online_mask = 1u << this_cpu()->id;
+    cpu_set_add_atomic(&online, this_cpu()->id);
     if (!apic_present)
         return;
     irq_register_vector(VECTOR_CALL, call_interrupt, NULL, "function calls");
@@ -67,7 +73,7 @@ void smp_call_init(void)
 
 void smp_call_join(u32 cpu)
 {
-    __atomic_fetch_or(&online_mask, 1u << cpu, __ATOMIC_RELEASE);
+    cpu_set_add_atomic(&online, cpu);
 }
 
 // Waits until all have answered or it is time to send again. The caller's
@@ -75,7 +81,7 @@ void smp_call_join(u32 cpu)
 static void wait_a_while(struct arch_cpu *own)
 {
     u64 began = rdtsc(), while_cycles = clock_tsc_hz() / SENDS_PER_SECOND;
-    while (__atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE) &&
+    while (!cpu_set_is_empty_acquire(&own->call_pending) &&
            rdtsc() - began < while_cycles) {
         if (own->call_meanwhile)
             own->call_meanwhile(own->call_arg);
@@ -89,54 +95,54 @@ static void wait_for_answers(struct arch_cpu *own)
 {
     for (u32 sends = 1;; sends++) {
         wait_a_while(own);
-        u32 silent = __atomic_load_n(&own->call_pending, __ATOMIC_ACQUIRE);
-        if (!silent)
+        if (cpu_set_is_empty_acquire(&own->call_pending))
             return;
         error_count(&sent_again);
-        lapic_send_ipi_mask(silent, VECTOR_CALL);
+        lapic_send_ipi_set(&own->call_pending, VECTOR_CALL);
         if (sends % SILENT_SENDS == 0)
-            smp_call_unanswered(silent, own->call_fn, sends / SENDS_PER_SECOND);
+            smp_call_unanswered(&own->call_pending, own->call_fn,
+                                sends / SENDS_PER_SECOND);
     }
 }
 
-static void call_mask(u32 mask, void (*fn)(void *arg), void *arg,
-                      void (*meanwhile)(void *arg))
+static void call_set(const struct cpu_set *set, void (*fn)(void *arg),
+                     void *arg, void (*meanwhile)(void *arg))
 {
     preempt_disable();
     struct cpu *c = this_cpu();
     struct arch_cpu *own = c->arch;
-    mask &= READ_ONCE(online_mask) & ~(1u << c->id);
-    if (!mask) {
+    struct cpu_set targets = cpu_set_and(set, &online);
+    cpu_set_remove(&targets, c->id);
+    if (cpu_set_is_empty(&targets)) {
         preempt_enable();
         return;
     }
-    assert(!this_cpu_read(irq_depth) && !own->call_pending);
+    assert(!this_cpu_read(irq_depth) && cpu_set_is_empty(&own->call_pending));
     own->call_fn = fn;
     own->call_arg = arg;
     own->call_meanwhile = meanwhile;
-    __atomic_store_n(&own->call_pending, mask, __ATOMIC_RELEASE);
-    for (u32 left = mask; left; left &= left - 1)
-        __atomic_fetch_or(&cpus[__builtin_ctz(left)].arch->call_from,
-                          1u << c->id, __ATOMIC_RELEASE);
-    lapic_send_ipi_mask(mask, VECTOR_CALL);
+    cpu_set_copy(&own->call_pending, &targets); // no target reads it yet
+    CPU_SET_FOR_EACH(cpu, &targets)
+    cpu_set_add_atomic(&cpus[cpu]->arch->call_from, c->id);
+    lapic_send_ipi_set(&targets, VECTOR_CALL);
     wait_for_answers(own);
     preempt_enable();
 }
 
-void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg)
+void smp_call_set(const struct cpu_set *set, void (*fn)(void *arg), void *arg)
 {
-    call_mask(mask, fn, arg, NULL);
+    call_set(set, fn, arg, NULL);
 }
 
 void smp_call_others(void (*fn)(void *arg), void *arg)
 {
-    call_mask(~0u, fn, arg, NULL);
+    call_set(&online, fn, arg, NULL);
 }
 
 void smp_call_others_while(void (*fn)(void *arg), void *arg,
                            void (*meanwhile)(void *arg))
 {
-    call_mask(~0u, fn, arg, meanwhile);
+    call_set(&online, fn, arg, meanwhile);
 }
 
 static void call_here(void (*fn)(void *arg), void *arg)
@@ -160,7 +166,7 @@ void smp_call_boot_cpu(void (*fn)(void *arg), void *arg)
     if (this_cpu()->id == 0)
         call_here(fn, arg);
     else
-        smp_call_mask(1, fn, arg);
+        smp_call_set(&(struct cpu_set){ { 1 } }, fn, arg);
     preempt_enable();
 }
 
@@ -179,28 +185,29 @@ void smp_reschedule(struct cpu *cpu)
         lapic_send_ipi(cpu->apic_id, VECTOR_RESCHEDULE);
 }
 
-// Those CPUs of `mask` that have not stopped.
-static NOTRACE u32 running_of(u32 mask)
+// Removes those CPUs that have stopped. True: there are others.
+static NOTRACE bool some_run(struct cpu_set *set)
 {
-    u32 running = 0;
-    for (; mask; mask &= mask - 1) {
-        if (!READ_ONCE(cpus[__builtin_ctz(mask)].arch->stopped))
-            running |= mask & -mask;
+    CPU_SET_FOR_EACH(cpu, set)
+    {
+        if (READ_ONCE(cpus[cpu]->arch->stopped))
+            cpu_set_remove(set, cpu);
     }
-    return running;
+    return !cpu_set_is_empty(set);
 }
 
-u32 smp_stop_others(void)
+struct cpu_set smp_stop_others(void)
 {
-    u32 others = READ_ONCE(online_mask) & ~(1u << this_cpu()->id);
-    if (!others)
-        return 0;
+    struct cpu_set others = cpu_set_and(&online, &online);
+    cpu_set_remove(&others, this_cpu()->id);
+    if (cpu_set_is_empty(&others))
+        return others;
     WRITE_ONCE(smp_stopper, this_cpu()->id + 1); // of two the later wins
     nmi_stop_others();
-    for (u32 i = 0; i < STOP_SPINS && running_of(others); i++) {
+    for (u32 i = 0; i < STOP_SPINS && some_run(&others); i++) {
         if (i == STOP_SPINS / 2)
             nmi_stop_others(); // the first one may have been lost
         cpu_relax();
     }
-    return running_of(others);
+    return others;
 }

@@ -34,18 +34,30 @@ protected:
     movl %eax, %ds
     movl %eax, %es
     movl %eax, %ss
-    movl $1, %eax
+    // The initial APIC id, as boot_cpu_apic_id (acpi/cpus.c): the x2APIC id
+    // of 32 bits if CPUID reports one.
+    xorl %eax, %eax
     cpuid
-    shrl $24, %ebx // initial APIC id
-    movl $HERE(slots), %esi
+    cmpl $0xb, %eax
+    jb 5f
+    movl $0xb, %eax
+    xorl %ecx, %ecx
+    cpuid
+    testw %bx, %bx
+    jnz 6f
+5:  movl $1, %eax
+    cpuid
+    shrl $24, %ebx
+    movl %ebx, %edx
+6:  movl HERE(slots), %esi
     movl HERE(slot_count), %ecx
 1:  jecxz dismissed
-    cmpb %bl, AP_ARRIVED + 1(%esi)
+    cmpl %edx, AP_APIC_ID(%esi)
     je 2f
     addl $AP_SLOT_SIZE, %esi
     decl %ecx
     jmp 1b
-2:  movb $1, AP_ARRIVED(%esi)
+2:  movl $1, AP_ARRIVED(%esi)
 3:  pause
     movl AP_STACK(%esi), %ebx
     testl %ebx, %ebx
@@ -102,7 +114,7 @@ efer:
 slot_count:
     .long 0
 slots:
-    .skip AP_SLOTS * AP_SLOT_SIZE
+    .long 0
 trampoline_end:
 
     .section .note.GNU-stack, "", @progbits

@@ -1,15 +1,16 @@
 // The page in which the application processors (AP) start (trampoline.S): its
-// address, and the data that the boot CPU writes into it.
+// address, and the data that the boot CPU writes into it; and the table of
+// their slots, which is elsewhere.
 #pragma once
 
 #define TRAMPOLINE_PADDR 0x8000
 #define TRAMPOLINE_PAGE (TRAMPOLINE_PADDR >> 12)
 
-#define AP_SLOTS 32
-#define AP_SLOT_SIZE 12
+#define AP_SLOT_SIZE 16
 #define AP_ARRIVED 0 // offsets in struct ap_slot
-#define AP_STACK 4
-#define AP_CPU 8
+#define AP_APIC_ID 4
+#define AP_STACK 8
+#define AP_CPU 12
 
 #ifndef __ASSEMBLER__
 
@@ -17,9 +18,8 @@
 
 // One for each expected APIC id.
 struct ap_slot {
-    u8 arrived; // written by the AP itself
-    u8 apic_id;
-    u16 pad;
+    u32 arrived; // written by the AP itself
+    u32 apic_id;
     u32 stack; // 0: wait; 1: sleep for ever; else: start on this stack
     struct cpu *cpu;
 };
@@ -30,7 +30,7 @@ struct trampoline_data {
     u32 cr3, cr4;
     u32 efer; // bits to set in EFER; 0: the register does not exist
     u32 slot_count;
-    struct ap_slot slots[AP_SLOTS];
+    u32 slots; // physical address, of directly mapped memory
 };
 
 #endif

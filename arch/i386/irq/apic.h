@@ -31,10 +31,9 @@ void lapic_counter_nmi(bool on);
 void lapic_send_init(void);
 void lapic_send_startup(u8 page); // they start at page << 12 in real mode
 
-// Inter-processor interrupts. `cpu_mask` has bits of struct cpu's id, not of
-// APIC ids; this CPU's bit is ignored.
+// Inter-processor interrupts. This CPU is ignored in a set.
 void lapic_send_ipi(u32 apic_id, u32 vector);
-void lapic_send_ipi_mask(u32 cpu_mask, u32 vector);
+void lapic_send_ipi_set(const struct cpu_set *set, u32 vector);
 void lapic_send_self(u32 vector);
 void lapic_send_nmi(u32 apic_id);
 void lapic_send_nmi_others(void);

@@ -38,8 +38,6 @@ static inline void write_msr(u32 msr, u64 value)
 
 // Maps the registers. 0, or -ENOMEM.
 int lapic_map(paddr_t base);
-// Which LINT input of the CPU with this APIC id is wired to NMI: 0 or 1.
-void lapic_set_nmi_input(u32 apic_id, u32 lint);
 // Lets the 8259 interrupt this CPU through LINT0: no I/O APIC was found.
 void lapic_accept_i8259(void);
 void lapic_eoi(void);

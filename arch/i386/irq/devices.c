@@ -5,6 +5,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/thermal.h"
+#include "arch/i386/cpu/topology.h"
 #include "arch/i386/dev/uart.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
@@ -39,6 +40,7 @@ void arch_init_devices(void)
     start_lapic();
     irq_init();
     thermal_init_cpu();
+    topology_init_cpu();
     if (!apic_present)
         acpi_cpu_count = 1;
     log_printf("irq: %s, %s, %u CPU%s\n", apic_present ? "LAPIC" : "no APIC",

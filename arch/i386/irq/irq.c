@@ -12,7 +12,9 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/ledger.h"
 #include "lib/counter.h"
+#include "lib/cpu_memory.h"
 
+#define DESTINATION_MAX 0xfeu // of a device's interrupt; 0xff is all CPUs
 #define VECTOR_FIRST 0x20
 #define VECTOR_ISA VECTOR_DEVICE_FIRST // 16 of them
 #define VECTOR_LAPIC_FIRST 0xe0
@@ -52,13 +54,14 @@ ERROR_COUNTER(spurious_count, "spurious interrupts, LAPIC",
 ERROR_COUNTER(spurious_i8259_count, "spurious interrupts, 8259",
               "none: the line dropped before it was taken");
 
-struct counter irq_counts[CPU_MAX][VECTORS];
+struct counter *irq_counts[CPU_MAX];
+CPU_MEMORY(irq_counts, VECTORS);
 static bool i8259_used;
 static u32 boot_apic_id;
 
 u64 irq_count(u32 cpu, u32 vector)
 {
-    assert(cpu < CPU_MAX && vector < VECTORS);
+    assert(cpu < cpu_count && vector < VECTORS);
     return counter_read(&irq_counts[cpu][vector]);
 }
 
@@ -332,6 +335,10 @@ void irq_init(void)
     if (!apic_present)
         return;
     boot_apic_id = lapic_id();
+    if (boot_apic_id > DESTINATION_MAX)
+        log_printf("irq: devices cannot interrupt the boot CPU: its APIC id %u "
+                   "is above %u\n",
+                   boot_apic_id, DESTINATION_MAX);
     irq_register_vector(VECTOR_SPURIOUS, spurious, NULL, "spurious");
     irq_register_vector(VECTOR_DEFERRED, deferred, NULL, "deferred by NMIs");
     if (i8259_used)

@@ -3,6 +3,7 @@
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/providers.h"
 #include "kernel/mm/chain.h"
+#include "kernel/mm/heap.h"
 
 #define VECTOR(entry) ((u32)(entry)&0xff)
 #define DELIVERY(entry) ((u32)(entry) >> 8 & 7)
@@ -45,30 +46,31 @@ static void report_ioapics(struct chain *out)
     chain_printf(out, "I/O APICs: GSI 0 to %u, %u masked\n", end - 1, masked);
 }
 
-struct lvts {
-    u32 of[CPU_MAX][LAPIC_LVTS];
-};
-
 static void read_lvts(void *arg)
 {
-    struct lvts *lvts = arg;
-    lapic_read_lvts(lvts->of[this_cpu()->id]);
+    u32(*lvts)[LAPIC_LVTS] = arg;
+    lapic_read_lvts(lvts[this_cpu()->id]);
 }
 
 static void report_lvts(struct chain *out)
 {
-    struct lvts lvts = { 0 };
-    smp_call_all(read_lvts, &lvts);
+    u32(*lvts)[LAPIC_LVTS] = kmalloc(cpu_count * sizeof(*lvts));
+    if (!lvts) {
+        chain_printf(out, "local vectors: no memory to read them\n");
+        return;
+    }
+    smp_call_all(read_lvts, lvts);
     for (u32 cpu = 0; cpu < cpu_count; cpu++) {
-        chain_printf(out, "CPU %u, APIC id %u:", cpu, cpus[cpu].apic_id);
+        chain_printf(out, "CPU %u, APIC id %u:", cpu, cpus[cpu]->apic_id);
         for (u32 i = 0; i < LAPIC_LVTS; i++) {
-            u32 lvt = lvts.of[cpu][i];
+            u32 lvt = lvts[cpu][i];
             chain_printf(out, " %s %#x %s%s%s", lapic_lvt_names[i], VECTOR(lvt),
                          deliveries[DELIVERY(lvt)],
                          lvt & REDIRECT_MASKED ? " masked" : "",
                          i + 1 < LAPIC_LVTS ? "," : "\n");
         }
     }
+    kfree(lvts);
 }
 
 void interrupts_report(struct chain *out)

@@ -4,9 +4,10 @@
 // address on all CPUs, in x2APIC mode as MSRs (11.12). So no lock is needed. In
 // xAPIC mode ICR is two registers: interrupts are off between the writes.
 //
-// x2APIC mode is used where the firmware has locked it, and on request:
-// devices' interrupts, whose destinations have 8 bits, then go to the boot CPU
-// only.
+// x2APIC mode is used where the firmware has locked it, where there are APIC
+// ids that xAPIC mode cannot address, and on request: devices' interrupts,
+// whose destinations have 8 bits, then go to the boot CPU only.
+#include "arch/i386/acpi/acpi.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/cmdline.h"
@@ -82,7 +83,6 @@ bool apic_present;
 bool apic_x2apic;
 
 static volatile u32 *registers;
-static u32 nmi_on_lint0[256 / 32]; // bit by APIC id
 
 static ALWAYS_INLINE u32 lapic_read(u32 reg)
 {
@@ -106,15 +106,6 @@ int lapic_map(paddr_t base)
     return 0;
 }
 
-void lapic_set_nmi_input(u32 apic_id, u32 lint)
-{
-    u32 bit = 1u << (apic_id % 32);
-    if (lint == 0)
-        nmi_on_lint0[apic_id / 32 % 8] |= bit;
-    else
-        nmi_on_lint0[apic_id / 32 % 8] &= ~bit;
-}
-
 static bool locked_in_x2apic_mode(void)
 {
     return cpuid(0, 0).eax >= LEAF_EXTENDED_FEATURES &&
@@ -136,6 +127,8 @@ static void choose_mode(void)
         why = "the firmware has locked it";
     else if (arg_apic.present && cpu_features.x2apic)
         why = "apic=x2apic";
+    else if (cpus_need_x2apic())
+        why = "there are APIC ids above 254";
     apic_x2apic = why;
     if (why)
         log_printf("irq: LAPIC in x2APIC mode: %s\n", why);
@@ -178,8 +171,7 @@ void lapic_init_cpu(void)
     if (this_cpu()->id == 0)
         choose_mode();
     enter_mode();
-    u32 id = lapic_id();
-    u32 lint = nmi_on_lint0[id / 32 % 8] & 1u << (id % 32) ? 0 : 1;
+    u32 lint = nmi_input(lapic_id());
     if (!apic_x2apic) {
         // Flat; 8 bits, shared if there are more CPUs.
         lapic_write(LAPIC_DFR, ~0u);
@@ -284,15 +276,15 @@ void lapic_send_ipi(u32 apic_id, u32 vector)
     send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
 }
 
-void lapic_send_ipi_mask(u32 cpu_mask, u32 vector)
+void lapic_send_ipi_set(const struct cpu_set *set, u32 vector)
 {
     assert(vector >= 16);
-    u32 flags = irq_save(); // the own bit must not change by migration
-    cpu_mask &= ~(1u << this_cpu()->id);
-    while (cpu_mask) {
-        u32 cpu = (u32)__builtin_ctz(cpu_mask);
-        cpu_mask &= cpu_mask - 1;
-        lapic_send_ipi(cpus[cpu].apic_id, vector);
+    u32 flags = irq_save(); // this CPU must not change by migration
+    u32 own = this_cpu()->id;
+    CPU_SET_FOR_EACH(cpu, set)
+    {
+        if (cpu != own)
+            lapic_send_ipi(cpus[cpu]->apic_id, vector);
     }
     irq_restore(flags);
 }

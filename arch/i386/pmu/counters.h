@@ -165,7 +165,7 @@ struct pmu_cpu {
 const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io);
 // NULL if all `count` CPUs can count `e`, or why not: that of a CPU, or which
 // kind of CPU lacks it.
-const char *pmu_lacks(const struct pmu_cpu *cpus, u32 count,
+const char *pmu_lacks(struct pmu_cpu *const *cpus, u32 count,
                       const struct pmu_event *e);
 
 // A free counter (not enabled) of `allowed`, or PMU_NONE. Fixed ones first,

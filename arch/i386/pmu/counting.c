@@ -13,12 +13,20 @@ struct pmu_counting {
         struct pmu_group group;
         bool in;
         struct pmu_count copy[PMU_GROUP_EVENTS]; // for pmu_counting_read
-    } cpu[CPU_MAX];
+    } cpu[];                                     // of each CPU
 };
 
 #define TURNS_PER_SECOND 100
 
-#define PAGES DIV_ROUND_UP(sizeof(struct pmu_counting), PAGE_SIZE)
+static u32 bytes_of_all(void)
+{
+    return sizeof(struct pmu_counting) + cpu_count * sizeof(struct per_cpu);
+}
+
+static u32 pages_of_all(void)
+{
+    return DIV_ROUND_UP(bytes_of_all(), PAGE_SIZE);
+}
 
 static struct per_cpu *this_cpu_state(struct pmu_counting *c)
 {
@@ -32,17 +40,18 @@ int pmu_counting_create(const struct pmu_event *events, u32 count,
         return -ENODEV;
     if (!count || count > PMU_GROUP_EVENTS)
         return -EINVAL;
-    struct pmu_counting *c = vmap_alloc(PAGES, PROT_R | PROT_W, FRAME_BUFFER);
+    struct pmu_counting *c =
+        vmap_alloc(pages_of_all(), PROT_R | PROT_W, FRAME_BUFFER);
     if (!c)
         return -ENOMEM;
-    memset(c, 0, sizeof(*c));
+    memset(c, 0, bytes_of_all());
     c->events = count;
     for (u32 i = 0; i < cpu_count; i++) {
         struct pmu_group *g = &c->cpu[i].group;
         g->events = count;
         g->turn = clock_tsc_hz() / TURNS_PER_SECOND;
         for (u32 e = 0; e < count; e++) {
-            if (!pmu_encode(&pmu_cpus[i].pmu, &events[e], &g->code[e]))
+            if (!pmu_encode(&pmu_cpus[i]->pmu, &events[e], &g->code[e]))
                 continue;
             pmu_counting_destroy(c);
             return -EINVAL;
@@ -54,7 +63,7 @@ int pmu_counting_create(const struct pmu_event *events, u32 count,
 
 void pmu_counting_destroy(struct pmu_counting *c)
 {
-    vmap_free(c, PAGES);
+    vmap_free(c, pages_of_all());
 }
 
 void pmu_counting_in(struct pmu_counting *c)

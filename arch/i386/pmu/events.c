@@ -281,7 +281,7 @@ u32 pmu_event_count(const struct pmu *p)
     return count;
 }
 
-const char *pmu_lacks(const struct pmu_cpu *cpus, u32 count,
+const char *pmu_lacks(struct pmu_cpu *const *cpus, u32 count,
                       const struct pmu_event *e)
 {
     const char *why_not = NULL;
@@ -289,7 +289,7 @@ const char *pmu_lacks(const struct pmu_cpu *cpus, u32 count,
     u32 lack = 0, kinds = 0; // masks of enum pmu_core
     bool some = false;
     for (u32 i = 0; i < count; i++) {
-        const struct pmu *p = &cpus[i].pmu;
+        const struct pmu *p = &cpus[i]->pmu;
         const char *reason = pmu_encode(p, e, &code);
         kinds |= 1u << p->core;
         lack |= reason ? 1u << p->core : 0;

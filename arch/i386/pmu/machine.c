@@ -14,8 +14,10 @@
 #include "arch/trap.h"
 #include "kernel/base/errno.h"
 #include "kernel/sync/mutex.h"
+#include "lib/cpu_memory.h"
 
-struct pmu_cpu pmu_cpus[CPU_MAX];
+struct pmu_cpu *pmu_cpus[CPU_MAX];
+CPU_MEMORY(pmu_cpus, 1);
 
 static struct mutex pmu_lock = MUTEX_INIT(pmu_lock, "pmu");
 
@@ -86,7 +88,7 @@ const char *pmu_sampling_why_not(void)
         return "no local APIC for the interrupts of counter overflows";
     const char *why_not = pmu_why_not();
     for (u32 i = 0; i < cpu_count && !why_not; i++)
-        why_not = pmu_cpus[i].pmu.no_interrupts;
+        why_not = pmu_cpus[i]->pmu.no_interrupts;
     return why_not;
 }
 
@@ -99,7 +101,7 @@ const char *pmu_event_why_not(const struct pmu_event *e)
 void pmu_info(u32 cpu, struct pmu_info *out)
 {
     pmu_why_not();
-    const struct pmu *p = &pmu_cpus[cpu].pmu;
+    const struct pmu *p = &pmu_cpus[cpu]->pmu;
     *out = (struct pmu_info){ .why_not = reasons[cpu] };
     if (out->why_not)
         return;
@@ -121,7 +123,8 @@ void pmu_info(u32 cpu, struct pmu_info *out)
 static u32 samplings; // running sessions; under pmu_lock
 // The session that owns each counter: written by its CPU before the counter
 // interrupts, and after it has stopped.
-static struct pmu_sampling *user_of[CPU_MAX][PMU_COUNTERS];
+static struct pmu_sampling **user_of[CPU_MAX];
+CPU_MEMORY(user_of, PMU_COUNTERS);
 
 static NOTRACE u64 pmu_sample_due(void *arg, u32 n, u32 weight)
 {

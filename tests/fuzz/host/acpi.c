@@ -56,11 +56,6 @@ int ioapic_add(paddr_t base UNUSED, u32 gsi_base UNUSED)
     return 0;
 }
 
-void lapic_set_nmi_input(u32 apic_id, u32 lint UNUSED)
-{
-    REQUIRE(apic_id <= 0xff);
-}
-
 bool pci_present(void)
 {
     return true;
@@ -142,7 +137,7 @@ static void forget(void)
     s5 = (struct sleep_type){ 0 };
     boot_info.rsdp_copied = false;
     acpi_info = (struct acpi_info){ 0 };
-    memset(uid_known, 0, sizeof(uid_known));
+    known_count = added_later = nmi_exception_count = 0;
     spcr_problem = "there is none";
     memset(&fadt, 0, sizeof(fadt));
     memset(&power_registers, 0, sizeof(power_registers));

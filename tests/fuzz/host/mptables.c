@@ -59,11 +59,6 @@ u32 ioapic_end(void)
     return lines;
 }
 
-void lapic_set_nmi_input(u32 apic_id, u32 lint UNUSED)
-{
-    REQUIRE(apic_id <= 0xff);
-}
-
 static void make_right(u8 *bytes, u32 checksum, u32 size)
 {
     u8 sum = 0;

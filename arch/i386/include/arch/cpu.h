@@ -4,10 +4,10 @@
 #include "arch/call_trace.h"
 #include "arch/instructions.h"
 #include "lib/branch.h"
+#include "lib/cpu_set.h"
 #include "lib/list.h"
 #include "lib/types.h"
 
-#define CPU_MAX 32
 #define LOCK_CLASSES 192
 
 struct thread;
@@ -42,6 +42,7 @@ struct cpu {
     struct frame_cache *frame_cache; // kernel/mm
     struct syscall_counts *syscalls; // kernel/syscall
     void *idle_stack_top;
+    u32 set_word, set_bit;         // its place in a struct cpu_set
     u32 locks_taken[LOCK_CLASSES]; // kernel/sync/lock_class.h
     // It waits for need_resched: a store wakes it, without an interrupt.
     // Written by itself; marked.
@@ -49,8 +50,8 @@ struct cpu {
     struct arch_cpu *arch; // gdt, tss, ...: private to arch/
 };
 
-extern struct cpu cpus[CPU_MAX];
-extern u32 cpu_count; // CPUs that are online
+extern struct cpu *cpus[CPU_MAX]; // those from cpu_count on may be NULL
+extern u32 cpu_count;             // CPUs that are online
 
 static ALWAYS_INLINE struct cpu *this_cpu(void)
 {
@@ -202,11 +203,12 @@ void smp_call_others(void (*fn)(void *arg), void *arg);
 // returned.
 void smp_call_others_while(void (*fn)(void *arg), void *arg,
                            void (*meanwhile)(void *arg));
-// Reports a call that has no answer, every 10 s: defined by the scheduler, for
-// the CPUs whose bits are set in `silent`. Any context but NMI.
-UPCALL void smp_call_unanswered(u32 silent, void (*fn)(void *arg), u32 seconds);
-// The same for the CPUs whose bits are set in `mask` (this CPU's is ignored).
-void smp_call_mask(u32 mask, void (*fn)(void *arg), void *arg);
+// Reports a call to the CPUs of `silent`, which have not answered, every 10 s:
+// defined by the scheduler. Any context but NMI.
+UPCALL void smp_call_unanswered(const struct cpu_set *silent,
+                                void (*fn)(void *arg), u32 seconds);
+// The same for the CPUs of `set` (this CPU is ignored), which is read once.
+void smp_call_set(const struct cpu_set *set, void (*fn)(void *arg), void *arg);
 // The same on this CPU, with interrupts off, and then on all others: once on
 // each CPU, even if the caller migrates.
 void smp_call_all(void (*fn)(void *arg), void *arg);
@@ -218,9 +220,9 @@ void smp_call_boot_cpu(void (*fn)(void *arg), void *arg);
 void smp_quiesce_others(void);
 // Makes `cpu` pass through its scheduler soon (reschedule IPI). Any context.
 void smp_reschedule(struct cpu *cpu);
-// Stops all other CPUs permanently, by NMI. Returns a bit for each CPU that did
-// not stop in time. For the end of the machine only.
-u32 smp_stop_others(void);
+// Stops all other CPUs permanently, by NMI. Returns those that did not stop in
+// time. For the end of the machine only.
+struct cpu_set smp_stop_others(void);
 
 // Powers off the machine (with `failed`, ends QEMU with the exit status of
 // failed tests); resets it. Never return.

@@ -39,7 +39,7 @@ UPCALL void irq_deferred(void);
 void irq_dispatch(u32 vector);
 
 // Each row is written by its own CPU, which reaches it through struct cpu.
-extern struct counter irq_counts[CPU_MAX][VECTORS];
+extern struct counter *irq_counts[CPU_MAX];
 // Counts one interrupt; exceptions are vectors 0 to 31. Interrupts off.
 static ALWAYS_INLINE void irq_count_up(u32 vector)
 {

@@ -2,6 +2,7 @@
 // off, and do not identify their source. So they have one owner at a time.
 #pragma once
 
+#include "lib/cpu_set.h"
 #include "lib/types.h"
 
 struct trapframe;
@@ -23,10 +24,10 @@ void nmi_release(struct nmi_owner *owner);
 void nmi_send_others(void);
 
 // Calls `fn` once on each other online CPU, in an NMI, and waits for a limited
-// time. Returns bits of the CPUs that have not answered; they may still call
+// time. Returns the CPUs that have not answered; they may still call
 // `fn`. The NMI owner is called for these NMIs as well. One caller at a time;
 // any context but NMI.
-u32 nmi_call_others(void (*fn)(const struct trapframe *tf));
+struct cpu_set nmi_call_others(void (*fn)(const struct trapframe *tf));
 
 // While on, NMIs in the stubs of call tracing are accounted
 // (arch/call_trace.h: call_trace_nmi). Counts its users. Any context but NMI.

@@ -1,0 +1,12 @@
+// Reads the topology of the calling CPU from CPUID.
+#pragma once
+
+#include "arch/topology.h"
+
+// Reads a CPUID leaf: EAX, EBX, ECX, EDX.
+typedef void (*cpuid_reader)(u32 leaf, u32 subleaf, u32 registers[4]);
+
+// topology_decode.c. Any context.
+void topology_read(cpuid_reader read, struct topology *out);
+// topology.c: once on each CPU, at its start.
+void topology_init_cpu(void);

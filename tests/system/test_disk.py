@@ -1,0 +1,267 @@
+"""SATA disks behind an AHCI controller: a partition that is named takes results home,
+nothing else is written; errors of the disk, of the controller and of its tables."""
+import hashlib
+import re
+
+import pytest
+
+from checkers import NOTHING_LOST, options
+from disk_images import (BASIC_DATA, LINUX, SECTOR, check, clean, make_fat,
+                         make_gpt, mbr, mtools, put, take)
+from machine import vm
+from monitor import Monitored
+from test_stick import read_profile, repair_profile
+from tiers import realtime
+
+# QEMU reads and writes the image in the host's time; the kernel's limits are seconds.
+pytestmark = realtime()
+FIRST, COUNT, OTHER = 2048, 2 * 66000, 2 * 66000 + 4096
+SECTORS = 150000
+# Waits for the disk; used as `disk && ...`.
+DISK = """disk() { for i in $(seq 100); do grep -q ' /disk ' /proc/mounts && return
+    sleep 0.1; done; echo no disk; return 1; }
+"""
+BALANCED = "stats --audit >/dev/null && echo balanced"
+
+
+def make_disk(folder, name="disk"):
+    """Two FAT file systems, of which the second one is in a partition of another type."""
+    fat = make_fat(folder / f"{name}.fat", "-F", "32", "-s", "1")
+    disk = make_gpt(folder / name, SECTORS,
+                    [(BASIC_DATA, FIRST, COUNT), (LINUX, OTHER, 4096)])
+    put(disk, FIRST, fat)
+    return disk
+
+
+def partition(disk, folder):
+    return take(disk, FIRST, COUNT, folder / "partition")
+
+
+def digest(file):
+    with open(file, "rb") as data:
+        return hashlib.sha256(data.read()).digest()
+
+
+def rest_of(disk):
+    """All but the first partition's contents."""
+    with open(disk, "rb") as file:
+        data = file.read()
+    return hashlib.sha256(data[:FIRST * SECTOR] + data[(FIRST + COUNT) * SECTOR:]).hexdigest()
+
+
+WRITER = DISK + """disk && grep disk /proc/mounts &&
+sprofile -o /disk/p.data -- sh -c 'ls -R /proc >/dev/null; ls -R /proc >/dev/null' \
+    >/dev/null && mkdir /disk/Folder && cp /bin/busybox "/disk/Folder/a program" &&
+cmp /bin/busybox "/disk/Folder/a program" &&
+for i in 1 2 3; do (seq 3000 >"/disk/numbers of $i"; seq 3001 6000 >>"/disk/numbers of $i") &
+done; wait; rm "/disk/numbers of 3"; sync && echo synced
+sysinfo system.disks
+umount /disk && mkdir /tmp/ro && mount -t vfat -o ro sata0p1 /tmp/ro && grep /ro /proc/mounts
+ls /tmp/ro/Folder; echo x >/tmp/ro/x; rm -r /tmp/ro/Folder; umount /tmp/ro
+for name in sata0p2 sata0 sata0p9 sata7p1 none; do mount -t vfat $name /tmp/ro; done
+""" + BALANCED
+
+
+def test_results_go_home(tmp_path):
+    disk = make_disk(tmp_path)
+    before = rest_of(disk)
+    run = vm(WRITER, "--sata-disk", disk, "--kargs", "disk=sata0p1", *options("addresses"),
+             smp=4)
+    assert run.status == 0 and run.output == """vfat /disk vfat rw 0 0
+synced
+name     bus      bytes  what                       state
+sata0    ahci  76800000  QEMU HARDDISK              mounted
+sata0p1  ahci  67584000  partition of the type FAT  
+sata0p2  ahci   2097152  partition of another type  
+vfat /tmp/ro vfat ro 0 0
+a program
+balanced
+""", run
+    assert run.errors.count("Read-only file system") == 2, run
+    assert re.findall(r"mounting (\S+) on /tmp/ro failed: (.*)", run.errors) == [
+        *((name, "Invalid argument") for name in ("sata0p2", "sata0", "sata0p9")),
+        *((name, "No such device or address") for name in ("sata7p1", "none"))], run
+    for said in ("sata0p1: FAT32, clusters of 512 bytes",
+                 "sata0p2: not mounted: the type of the partition is not FAT",
+                 "sata0: not mounted: it has partitions: name one",
+                 "sata0p9: not mounted: it has no such partition"):
+        assert f"ahci: {said}\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
+    assert rest_of(disk) == before
+    volume = partition(disk, tmp_path)
+    clean(volume)
+    read_profile(volume, "p.data", tmp_path, "sprofile -o /disk/p.data -- sh -c ls -R /proc")
+    numbers = mtools("mtype", volume, "::numbers of 2").stdout
+    assert numbers.decode() == "".join(f"{n}\n" for n in range(1, 6001))
+
+
+NOTHING = """until dmesg | grep -q 'sata3: FAT'; do sleep 0.1; done
+sysinfo system.disks; grep vfat /proc/mounts; """ + BALANCED
+
+
+def test_nothing_unless_asked(tmp_path):
+    """Disks of all kinds beside each other: none is mounted, and none is written."""
+    damaged = make_disk(tmp_path)
+    with open(damaged, "r+b") as file:  # the first copy of its GPT
+        file.seek(SECTOR + 16)
+        file.write(b"ruin")
+    empty = tmp_path / "empty"
+    empty.write_bytes(bytes(1 << 20))
+    overlapping = tmp_path / "overlapping"
+    overlapping.write_bytes(mbr((0x0c, 8, 100), (0x83, 100, 200)) + bytes(1 << 20))
+    whole = make_fat(tmp_path / "whole")
+    files = (damaged, empty, overlapping, whole)
+    before = [digest(file) for file in files]
+    arguments = "-device ich9-ahci,id=sata -device ide-cd,bus=sata.5"
+    for n, file in enumerate(files):
+        arguments += f" -drive if=none,id=d{n},format=raw,file={file}" \
+            f" -device ide-hd,bus=sata.{n},drive=d{n}"
+    run = vm(NOTHING, "--qemu-args", arguments, *options("addresses"), smp=1)
+    assert run.status == 0 and run.output == """\
+name     bus      bytes  what                       state
+sata0    ahci  76800000  QEMU HARDDISK              
+sata0p1  ahci  67584000  partition of the type FAT  
+sata0p2  ahci   2097152  partition of another type  
+sata1    ahci   1048576  QEMU HARDDISK              
+sata2    ahci   1049088  QEMU HARDDISK              
+sata2p1  ahci     51200  partition of the type FAT  it overlaps another one
+sata2p2  ahci    102400  partition of another type  it overlaps another one
+sata3    ahci  67584000  QEMU HARDDISK              
+sata5    ahci         0                             a CD drive, or another ATAPI device
+balanced
+""", run
+    for said in ("sata0: the first copy of its GPT is damaged; the second is used",
+                 "sata1: it has neither partitions nor a file system"):
+        assert f"ahci: {said}\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
+    assert before == [digest(file) for file in files]
+
+
+# Written from three sides until the disk fails.
+FAILING = DISK + """disk
+(cd /disk; : >open; exec 3>>open; while echo more; do :; done >&3; echo later >later
+) 2>/tmp/shell &
+profile -o /disk/perf.data -- sh -c 'until [ -e /tmp/gone ]; do ls /proc >/dev/null; done
+' >/tmp/profile 2>&1 &
+profile=$!
+until [ "$(stat -c %s /disk/perf.data 2>/dev/null || echo 0)" -gt 2000 ]; do sleep 0.1; done
+echo ready >/dev/kmsg
+while dd if=/dev/zero of=/disk/zeros bs=32k count=100 2>/tmp/dd; do :; done
+touch /tmp/gone; wait $profile; echo "profile: $?"; wait
+cat /tmp/shell; grep zeros /tmp/dd; grep /disk /tmp/profile; ls /disk
+""" + BALANCED
+
+
+def test_fails_while_written(tmp_path):
+    """QEMU takes the image away: each command fails from then on, and so does each writer."""
+    disk = make_disk(tmp_path)
+    with Monitored(FAILING, "--sata-disk", disk, "--kargs", "disk=sata0p1",
+                   *options("addresses"), smp=4) as m:
+        m.wait_for("ready$")
+        m.ask("drive_del disk-image")
+        run = m.result()
+    assert run.status == 0 and re.fullmatch(r"""profile: 1
+sh: write error: I/O error
+sh: can't create later: I/O error
+dd: .*'/disk/zeros': I/O error
+profile: -o /disk/perf.data: some of it could not be written: .*
+balanced
+""", run.output), run
+    assert re.search("ahci: sata0: command 0x35, sector [0-9]+: it reports an error ",
+                     run.console), run
+    assert NOTHING_LOST in run.console and "given up" not in run.console, run
+    repair_profile(partition(disk, tmp_path), "perf.data", tmp_path,
+                   "profile -o /disk/perf.data")
+
+
+# QEMU cannot take a disk off its SATA port: the kernel sees none from some check on.
+GONE = DISK + """disk; while cp /bin/busybox /disk/copy; do :; done 2>/tmp/cp; cat /tmp/cp
+while [ -e /disk ]; do sleep 0.1; done; mkdir /tmp/there; mount -t vfat sata0p1 /tmp/there
+sysinfo system.disks; """ + BALANCED
+
+
+def test_pulled_out(tmp_path):
+    disk = make_disk(tmp_path)
+    run = vm(GONE, "--sata-disk", disk, "--kargs", "disk=sata0p1 fault=ahci-gone,4000",
+             *options("addresses"), smp=1)
+    assert run.status == 0 and re.fullmatch(r"""cp: .*: I/O error
+name  bus  bytes  what  state
+balanced
+""", run.output), run
+    assert "failed: No such device or address" in run.errors, run
+    assert re.search("ahci: sata0: unplugged\n.*disk: /disk is unmounted: the disk has gone\n",
+                     run.console), run
+    assert NOTHING_LOST in run.console, run
+    volume = partition(disk, tmp_path)
+    check(volume, "-a")
+    clean(volume)
+
+
+ERRORS = DISK + """disk; seq 20000 >/tmp/f
+for i in 1 2 3 4 5 6; do cp /tmp/f /disk/$i 2>/dev/null || echo failed; done; sync
+for i in 1 2 3 4 5 6; do cat /disk/$i >/dev/null || echo unreadable; done
+echo more >>/disk/1; """ + BALANCED
+# A sector of the data cannot be written, once: cp writes the rest of its buffer again.
+# Another one can never be read.
+RULES = f"""[inject-error]
+event = "write_aio"
+iotype = "write"
+sector = "{FIRST + 2500}"
+once = "on"
+
+[inject-error]
+event = "read_aio"
+iotype = "read"
+sector = "{FIRST + 3000}"
+"""
+
+
+def test_bad_sectors(tmp_path):
+    disk = make_disk(tmp_path)
+    rules = tmp_path / "rules"
+    rules.write_text(RULES)
+    run = vm(ERRORS, "--kargs", "disk=sata0p1", *options("addresses"), "--qemu-args",
+             "-drive if=none,id=bad,format=raw,rerror=report,werror=report,"
+             f"file=blkdebug:{rules}:{disk} -device ich9-ahci,id=sata "
+             "-device ide-hd,bus=sata.0,drive=bad", smp=1)
+    assert run.status == 0 and run.output == "unreadable\nbalanced\n", run
+    found = re.findall(r"sata0: command (\w+), sector (\d+): it reports an error", run.console)
+    for (command, first), sector in zip(found, (FIRST + 2500, FIRST + 3000, FIRST + 3000)):
+        assert command == ("0x35" if sector == FIRST + 2500 else "0x25"), run
+        assert int(first) <= sector < int(first) + 64, run
+    assert len(found) >= 2, run
+    assert NOTHING_LOST in run.console and "given up" not in run.console, run
+    volume = partition(disk, tmp_path)
+    check(volume, "-a")
+    clean(volume)
+    text = b"".join(b"%d\n" % n for n in range(1, 20001))
+    assert mtools("mtype", volume, "::1").stdout == text + b"more\n"
+    assert all(mtools("mtype", volume, f"::{n}").stdout == text for n in range(2, 7))
+
+
+FAULTS = DISK + """disk; for i in $(seq 20); do seq 4000 >/disk/$i; done
+cat /disk/* | wc -l; """ + BALANCED
+
+
+def test_controller_faults(tmp_path):
+    """Transfers that fail in the controller are repeated; so is one that was never begun,
+    after 10 s and a reset of the port."""
+    disk = make_disk(tmp_path)
+    run = vm(FAULTS, "--sata-disk", disk, "--kargs",
+             "disk=sata0p1 fault=ahci-fatal,15,ahci-lost,2503", *options("addresses"), smp=1)
+    assert run.status == 0 and run.output == "80000\nbalanced\n", run
+    assert run.console.count(": it does not answer (") == 1, run
+    assert run.console.count(": the transfer has failed (") > 50, run
+    assert NOTHING_LOST in run.console and "given up" not in run.console, run
+    clean(partition(disk, tmp_path))
+
+
+def test_no_disk_that_answers(tmp_path):
+    """Each transfer fails: the disk is listed, with the reason."""
+    disk = make_disk(tmp_path)
+    run = vm("sleep 1; sysinfo system.disks; mkdir /disk; mount -t vfat sata0p1 /disk; "
+             + BALANCED, "--sata-disk", disk, "--kargs", "disk=sata0p1 fault=ahci-fatal,1",
+             *options("addresses"), smp=1)
+    assert run.status == 0 and re.search(
+        "^state +it does not say what it is .*\nbalanced\n", run.output, re.MULTILINE), run
+    assert "ahci: sata0: not used: it does not say what it is\n" in run.console, run

@@ -1,0 +1,184 @@
+"""strobe remote on this host drives sessions of a machine, by the network and by the second
+serial port. (tests/guest/remote_session.c has a client in the machine.)"""
+import os
+import random
+import re
+import select
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from machine import PATIENCE, ROOT, Console
+from tiers import realtime
+
+# The client and the machine give each other up after 5 s of silence.
+pytestmark = realtime()
+
+STROBE = f"{ROOT}/build/strobe"
+COMMAND = ("lua", "-e", "for i = 1, 3e5 do local s = tostring(i) end")
+
+
+class Machine:
+    """One on which remote runs, with the name that strobe remote knows it by."""
+
+    def __init__(self, *options):
+        self.console = Console(*options, smp=2)
+
+    def start(self, arguments=""):
+        self.console.send(f"remote {arguments}\r")
+        self.console.wait_for("the key is ")
+        self.key = self.console.wait_for("\n").strip()
+
+    def wait_for(self, text):
+        return self.console.wait_for(text, PATIENCE)
+
+    def begin(self, *arguments, key=None, **options):
+        return subprocess.Popen(
+            [STROBE, "remote", self.name, "--key", key or self.key, *arguments],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+    def run(self, *arguments, **options):
+        child = self.begin(*arguments, **options)
+        output, errors = child.communicate(timeout=PATIENCE)
+        return child.returncode, output, errors
+
+
+def free_udp_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def network():
+    port = free_udp_port()
+    m = Machine("--net", f"user,hostfwd=udp:127.0.0.1:{port}-:7876", "--kargs",
+                "net=10.0.2.15/24,10.0.2.2")
+    m.name, m.port = f"127.0.0.1:{port}", port
+    with m.console:
+        m.start()
+        yield m
+
+
+def report(path):
+    done = subprocess.run([STROBE, "report", "--rows", "0", path], text=True,
+                          capture_output=True, timeout=PATIENCE)
+    assert done.returncode == 0 and not done.stderr, done
+    return done.stdout
+
+
+def check_recorded(path, errors, *symbols):
+    """The file is whole, and its header has what sending cost."""
+    text = report(path)
+    assert "Cut off" not in text and "lost with" not in text, text
+    way = re.search(r"^Remote:  (\d+) datagrams, 0 of them lost; (\d+) bytes as (\d+), \d+ "
+                    r"sent again\n +sending cost (\d\.\d+) % of the CPUs: (\S+) ms the "
+                    r"program, (\S+) ms the network's thread$", text, re.MULTILINE)
+    assert way and int(way[1]) > 2 and int(way[3]) < int(way[2]), text
+    assert float(way[5]) > 0, text
+    assert f"{path}: " in errors and " 0 lost; " in errors, errors
+    taken, lost = map(int, re.search(r"(\d+) taken, (\d+) lost", text).groups())
+    assert int(re.search(r": (\d+) samples; ", errors)[1]) == taken - lost, (text, errors)
+    for symbol in symbols:
+        assert symbol in text, text
+    perf = subprocess.run(["perf", "report", "-i", path, "--stdio", "-F", "sample"],
+                          capture_output=True, text=True, timeout=PATIENCE)
+    assert perf.returncode == 0 and "Samples: " in perf.stdout, perf
+    return way
+
+
+def test_record(network, tmp_path):
+    path = str(tmp_path / "data")
+    status, output, errors = network.run("record", "-F", "500", "-o", path, "--", "sh", "-c",
+                                         "echo printed there; " + " ".join(
+                                             (*COMMAND[:2], f"'{COMMAND[2]}'")) + "; exit 7")
+    assert status == 7 and output == "printed there\n", (status, output, errors)
+    way = check_recorded(path, errors, "luaV_execute [/bin/lua]", "[kernel]")
+    assert int(way[3]) < int(way[2]) / 2, way
+    assert float(way[6]) > 0, way  # the network's thread
+
+
+def test_top(network):
+    status, output, errors = network.run("top", "--", "-n", "2", "-v", "threads")
+    assert status == 0 and not errors, (output, errors)
+    assert output.count("remote") >= 2, output
+
+
+def test_flame(network, tmp_path):
+    status, output, errors = network.run("flame", "-o", "page.html", "--", *COMMAND,
+                                         cwd=tmp_path)
+    assert status == 0 and "page.html: open it in a browser" in errors, (output, errors)
+    page = (tmp_path / "page.html").read_text()
+    assert "luaV_execute" in page and "Remote" in page
+    assert "luaV_execute" in report(str(tmp_path / "remote.data"))
+
+
+def test_interrupted(network, tmp_path):
+    """^C ends the session, and the file is whole; so does the end of the client."""
+    path = str(tmp_path / "data")
+    child = network.begin("record", "-g", "-o", path, "--", "sh", "-c",
+                          "echo begun; exec sleep 1000")
+    assert select.select([child.stdout], [], [], PATIENCE)[0]
+    assert child.stdout.readline() == "begun\n"
+    child.send_signal(signal.SIGINT)
+    _, errors = child.communicate(timeout=PATIENCE)
+    check_recorded(path, errors)
+    network.wait_for("the session has ended")
+    child = network.begin("record", "-o", path, "--", "sh", "-c",
+                          "echo begun; exec sleep 1000")
+    assert child.stdout.readline() == "begun\n"
+    status, _, errors = network.run("top")
+    assert status == 1 and "another session is running there" in errors, errors
+    child.kill()
+    child.communicate()
+    network.wait_for("the client has vanished: the session is over")
+
+
+def test_strangers(network):
+    """Random bytes: one message, and the machine goes on; a wrong key: no session."""
+    draw = random.Random(1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for _ in range(500):
+            data = draw.randbytes(draw.randrange(1400))
+            s.sendto(draw.choice((data, b"SR\1h" + data)), ("127.0.0.1", network.port))
+        assert not select.select([s], [], [], 0.5)[0]
+    network.wait_for("datagrams without the key or damaged, the last from 10.0.2.2:")
+    status, _, errors = network.run("top", key="0" * 32)
+    assert status == 1 and "no answer: does remote run there, with this key?" in errors
+    status, output, errors = network.run("top", "--", "-n", "1")
+    assert status == 0 and "remote" in output, errors
+
+
+def test_serial(tmp_path):
+    path = str(tmp_path / "data")
+    m = Machine("--line")
+    m.name = re.search(r"serial port is (\S+)", m.console.boot)[1]
+    with m.console:
+        m.start("-1 -d /dev/ttyS1")
+        line = os.open(m.name, os.O_RDWR | os.O_NOCTTY)
+        os.write(line, random.Random(1).randbytes(3000))
+        status, _, errors = m.run("record", "-g", "-F", "500", "-o", path, "--", *COMMAND)
+        os.close(line)
+        assert status == 0, errors
+        check_recorded(path, errors, "luaV_execute [/bin/lua]")
+        m.wait_for("the session has ended")
+        m.wait_for("strobe:")
+
+
+def test_complaints(tmp_path):
+    key = "0" * 32
+    for arguments, text in (
+            ([], "which machine"), (["host"], "which machine"),
+            (["host", "sing", "-k", key], "sing: not top, record or flame"),
+            (["host", "top"], "which key?"), (["host", "top", "-k", "1-2"], "32 hexadecimal"),
+            (["no.such.host.invalid", "top", "-k", key], "no.such.host.invalid: "),
+            (["/dev/null", "top", "-k", key], "not a serial line"),
+            (["host", "record", "-k", key, "--", "x" * 2000], "too long")):
+        done = subprocess.run([STROBE, "remote", *arguments], capture_output=True, text=True,
+                              timeout=PATIENCE, cwd=tmp_path,
+                              env={**os.environ, "STROBE_KEY": ""} if "-k" in arguments
+                              else {k: v for k, v in os.environ.items() if k != "STROBE_KEY"})
+        assert done.returncode != 0 and text in done.stderr, done
+    assert not os.listdir(tmp_path)
