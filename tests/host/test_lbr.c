@@ -8,6 +8,7 @@
 
 #define CALLS_MAX 80u
 #define MISPREDICTED (1ull << 63) // in FROM, where the format has it
+#define CYCLES (42ull << 48)      // in TO, likewise
 
 struct type {
     const char *name;
@@ -20,7 +21,7 @@ struct type {
 static struct {
     struct type type;
     u64 from[32], to[32], info[32], tos, select, debugctl, control;
-    u32 written; // of other registers
+    u32 faults; // writes since the start that raised #GP
 } cpu;
 
 static bool architectural(void)
@@ -113,8 +114,10 @@ static bool model_write(u32 msr, u64 value)
         memset(cpu.info, 0, sizeof(cpu.info));
         return value && value <= cpu.type.depth && value % 8 == 0;
     }
-    if (!r || value & reserved)
+    if (!r || value & reserved) {
+        cpu.faults++;
         return false;
+    }
     if (!cpu.type.ignore)
         *r = value;
     return true;
@@ -124,8 +127,11 @@ static const struct pmu_io model_io = { .read = model_read,
                                         .write = model_write,
                                         .cpuid = model_cpuid };
 
+// Frozen at PMIs, what call-stack mode records would be wrong.
 static bool records_calls(bool user)
 {
+    if (cpu.debugctl & 1 << 11)
+        return false;
     if (architectural())
         return cpu.control & 1 && cpu.control & (user ? 4 : 2) &&
                (cpu.control & 0x380008) == 0x380008;
@@ -145,9 +151,10 @@ static void call(u32 from, u32 to, bool user)
     } else {
         at = cpu.tos = (cpu.tos + 1) & (cpu.type.depth - 1);
     }
-    bool flags = cpu.type.format >= 3 && random_below(2);
+    u64 format = cpu.type.format;
+    bool flags = (format == 3 || format == 4 || format == 6) && random_below(2);
     cpu.from[at] = from | (flags ? MISPREDICTED : 0);
-    cpu.to[at] = to;
+    cpu.to[at] = to | (format == 6 ? CYCLES : 0);
     cpu.info[at] = 1;
 }
 
@@ -179,6 +186,13 @@ static const struct type skylake = { .name = "Skylake",
                                      .depth = 32,
                                      .format = 5,
                                      .info = true };
+// Flags in FROM, cycles in TO, no MSR_LBR_INFO.
+static const struct type goldmont = { .name = "Goldmont",
+                                      .vendor = INTEL,
+                                      .signature = 0x506c9,
+                                      .leaves = 0x15,
+                                      .depth = 32,
+                                      .format = 6 };
 static const struct type golden_cove = { .name = "Golden Cove",
                                          .vendor = INTEL,
                                          .signature = 0x90672,
@@ -188,7 +202,8 @@ static const struct type golden_cove = { .name = "Golden Cove",
                                          .lbr_ebx = 7,
                                          .depth = 32,
                                          .info = true };
-static const struct type *const types[] = { &haswell, &skylake, &golden_cove };
+static const struct type *const types[] = { &haswell, &skylake, &goldmont,
+                                            &golden_cove };
 
 static struct lbr start(const struct type *type)
 {
@@ -311,16 +326,18 @@ static void calls_are_followed(void **state UNUSED)
         struct lbr l = start(types[i]);
         run(&t, &l, 20); // not recorded yet: these callers stay unknown
         t.known = 0;
-        cpu.debugctl = 1 << 11; // another bit, which must stay
+        cpu.debugctl = 1 << 11 | 1 << 14; // freezes records; in SMM
         lbr_begin(&l);
         assert_true(lbr_records(&l));
+        assert_int_equal(cpu.debugctl & ~1ull, 1 << 14);
         for (u32 round = 0; round < 2000; round++) {
             run(&t, &l, random_below(8));
             check(&t, &l);
         }
         lbr_end(&l);
         assert_false(lbr_records(&l));
-        assert_int_equal(cpu.debugctl, 1 << 11);
+        assert_int_equal(cpu.debugctl, 1 << 14);
+        assert_int_equal(cpu.faults, 0);
     }
 }
 
@@ -358,7 +375,7 @@ static void threads_do_not_mix(void **state UNUSED)
     }
 }
 
-// SDM 17.4.4: the CPU stops to record at a debug exception.
+// The CPU stops to record at a debug exception.
 static void debug_exception(void **state UNUSED)
 {
     struct lbr l = start(&skylake);

@@ -1,20 +1,27 @@
 // Last branch records in call-stack mode, of user code only.
 //
-// Sources: Intel SDM vol. 3B, chapter 17 in the numbering of edition 2016 on:
-// 17.4.1 (IA32_DEBUGCTL), 17.4.4 (a debug exception clears its LBR bit),
-// 17.4.8.1 (formats: in all of them the lower 32 bits are the address, for code
-// segments with base 0), 17.9.2 (MSR_LBR_SELECT), 17.11 (call-stack mode,
-// Haswell on), 17.12 (32 entries and MSR_LBR_INFO, Skylake on); of later
-// editions "Architectural Last Branch Records" and CPUID leaf 1CH.
+// Sources: Intel SDM vol. 3B, "LBR Stack and Intel 64 Processors" (17.4.8.1:
+// outside of 64-bit mode the upper 32 bits of an address are 0; flags, where
+// the format has them, are above it), "Monitoring Branches, Exceptions, and
+// Interrupts" (a debug exception clears IA32_DEBUGCTL.LBR), "Filtering of Last
+// Branch Records" (MSR_LBR_SELECT, TOS), and "Last Branch, Call Stack,
+// Interrupt, and Exception Recording for Processors based on" the Haswell
+// (call-stack mode: the bits that it needs; a return takes the last record out
+// of the registers) and Skylake Microarchitecture (32 entries, MSR_LBR_INFO; a
+// C-state deeper than C1 may clear the records). Architectural registers: SDM
+// vol. 3B, "Last Branch Records", and vol. 2A, CPUID leaf 1CH.
 //
 // The kernel's branches are filtered out, so the stack is that of the moment at
-// which the kernel was entered, in NMIs, too: it needs not be frozen. Far
-// branches (system calls, IRET) and jumps are filtered out as that mode
-// demands. CPUs without user mode filter or call-stack mode are not used.
+// which the kernel was entered, in NMIs, too: it needs not be frozen. It must
+// not be: with IA32_DEBUGCTL.FREEZE_LBRS_ON_PMI, calls and returns near a PMI
+// move TOS once too often (known from Linux's driver). Far branches (system
+// calls, IRET) and jumps are filtered out as that mode demands. CPUs without
+// user mode filter or call-stack mode are not used.
 //
 // With registers by model an entry is valid from the top of the stack (TOS)
-// down to the first that is 0: empty entries are written as 0. With
-// architectural ones the CPU does that, and entry 0 is the innermost.
+// down to the first that is 0: empty entries are written as 0, and the CPU
+// clears what it takes out (also said by Intel's patent US 10261792). With
+// architectural ones the CPU does both, and entry 0 is the innermost.
 
 #include "arch/i386/pmu/lbr.h"
 #include "arch/i386/pmu/registers.h"
@@ -35,8 +42,10 @@ enum { EAX, EBX, ECX, EDX };
 #define MSR_LASTBRANCH_TO 0x6c0u
 #define MSR_LBR_INFO 0xdc0u
 #define DEBUGCTL_LBR (1ull << 0)
+#define DEBUGCTL_FREEZE_LBRS (1ull << 11)
 #define PERF_CAP_LBR_FORMAT 0x3fu
-#define LBR_FORMAT_KNOWN 7u
+#define LBR_FORMAT_INFO 5u  // flags and cycles in MSR_LBR_INFO
+#define LBR_FORMAT_INFO2 7u // the same without TSX; no format above is known
 
 // MSR_LBR_SELECT: a bit that is set leaves out that kind, except for the last.
 #define SELECT_NO_KERNEL (1u << 0)
@@ -69,15 +78,16 @@ enum { EAX, EBX, ECX, EDX };
 
 // --- detection --------------------------------------------------------------
 
-// Models with call-stack mode and registers by model (SDM vol. 4, the tables of
-// Haswell to Rocket Lake).
+// Models with call-stack mode and registers by model. The SDM names some in the
+// sections above; Linux uses this mode on all of these.
 static u32 depth_of_model(u32 model)
 {
     static const u8 of_16[] = { 0x3c, 0x3f, 0x45, 0x46,   // Haswell
                                 0x3d, 0x47, 0x4f, 0x56 }; // Broadwell
     static const u8 of_32[] = {
-        0x4e, 0x5e, 0x55, 0x8e, 0x9e, 0xa5, 0xa6, 0x66, // Skylake, Cannon Lake
+        0x4e, 0x5e, 0x55, 0x8e, 0x9e, 0xa5, 0xa6, // Skylake to Comet Lake
         0x7d, 0x7e, 0x6a, 0x6c, 0x8c, 0x8d, 0xa7, // Ice, Tiger, Rocket Lake
+        0x5c, 0x5f, 0x7a, 0x86, 0x96, 0x9c,       // Goldmont (Plus), Tremont
     };
     for (u32 i = 0; i < ARRAY_SIZE(of_16); i++) {
         if (of_16[i] == model)
@@ -114,13 +124,15 @@ static const char *describe_by_model(struct lbr *l, u32 signature)
     l->depth = family == FAMILY_6 ? depth_of_model(model) : 0;
     if (!l->depth)
         return NO_CALL_STACK;
-    if (!l->io->read(MSR_PERF_CAPABILITIES, &capabilities) ||
-        (capabilities & PERF_CAP_LBR_FORMAT) > LBR_FORMAT_KNOWN)
+    bool read = l->io->read(MSR_PERF_CAPABILITIES, &capabilities);
+    u32 format = (u32)capabilities & PERF_CAP_LBR_FORMAT;
+    if (!read || format > LBR_FORMAT_INFO2)
         return "the format of its branch records is not known";
+    bool info = format == LBR_FORMAT_INFO || format == LBR_FORMAT_INFO2;
     l->kind = LBR_BY_MODEL;
     l->from = MSR_LASTBRANCH_FROM;
     l->to = MSR_LASTBRANCH_TO;
-    l->info = l->depth == 32 ? MSR_LBR_INFO : 0;
+    l->info = info ? MSR_LBR_INFO : 0;
     return NULL;
 }
 
@@ -193,22 +205,22 @@ bool lbr_records(const struct lbr *l)
     return l->io->read(MSR_DEBUGCTL, &value) && value & DEBUGCTL_LBR;
 }
 
-static void set_debugctl(const struct lbr *l, bool on)
+static void set_debugctl(const struct lbr *l, u64 clear, u64 set)
 {
     u64 value = 0;
-    l->io->read(MSR_DEBUGCTL, &value);
-    l->io->write(MSR_DEBUGCTL,
-                 on ? value | DEBUGCTL_LBR : value & ~DEBUGCTL_LBR);
+    if (l->io->read(MSR_DEBUGCTL, &value) && ((value & clear) || set))
+        l->io->write(MSR_DEBUGCTL, (value & ~clear) | set);
 }
 
 void lbr_begin(const struct lbr *l)
 {
     lbr_replace(l, &(struct lbr_stack){ 0 });
     if (l->kind == LBR_ARCHITECTURAL) {
+        set_debugctl(l, DEBUGCTL_FREEZE_LBRS, 0);
         l->io->write(MSR_ARCH_LBR_CTL, ARCH_LBR_USER_CALLS);
     } else {
         l->io->write(MSR_LBR_SELECT, SELECT_USER_CALLS);
-        set_debugctl(l, true);
+        set_debugctl(l, DEBUGCTL_FREEZE_LBRS, DEBUGCTL_LBR);
     }
 }
 
@@ -217,7 +229,7 @@ void lbr_end(const struct lbr *l)
     if (l->kind == LBR_ARCHITECTURAL) {
         l->io->write(MSR_ARCH_LBR_CTL, 0);
     } else {
-        set_debugctl(l, false);
+        set_debugctl(l, DEBUGCTL_LBR, 0);
         l->io->write(MSR_LBR_SELECT, 0);
     }
 }

@@ -18,7 +18,7 @@ struct lbr {
 const char *lbr_detect(struct lbr *l, const struct pmu_io *io);
 void lbr_begin(const struct lbr *l); // with an empty stack
 void lbr_end(const struct lbr *l);
-// False: the CPU does not record (SDM 17.4.4: a debug exception ends that).
+// False: the CPU does not record; a debug exception ends that.
 bool lbr_records(const struct lbr *l);
 void lbr_store(const struct lbr *l, struct lbr_stack *out);
 void lbr_replace(const struct lbr *l, const struct lbr_stack *in);
