@@ -5,16 +5,14 @@
 // cache line, which holds need_resched; so does the loop. While a CPU waits in
 // such a way its `idle_watches` is set, and no interrupt is sent to it.
 //
-// No wake-up is lost. The waker sets need_resched, then reads idle_watches;
-// this CPU sets idle_watches, then reads need_resched; both with a full barrier
-// in between, so at least one of them sees the other's store. If the waker does
-// not see idle_watches, it sends the interrupt. If it does, need_resched was
-// written before this CPU's check, which then fails, or after MONITOR, which
-// then ends MWAIT. An interrupt or NMI between MONITOR and MWAIT makes MWAIT
-// return at once, as does a wrong line: the caller checks again and comes back.
-// idle_watches is cleared before the scheduler takes the queue's lock, under
-// which wakers read it; so a waker that sees it set queued its thread before
-// the scheduler looks.
+// No wake-up is lost. The waker holds the run queue's lock; it queues its
+// thread, reads idle_watches and then sets need_resched. If idle_watches is 0,
+// it sends the interrupt. Else this CPU has not taken that lock since it began
+// to wait, as it clears idle_watches first, and need_resched is written before
+// this CPU's check, which then fails, or after MONITOR, which then ends MWAIT.
+// If the wait ends otherwise, the scheduler takes the lock and finds the
+// thread. An interrupt or NMI between MONITOR and MWAIT makes MWAIT return at
+// once, as does a wrong line: the caller checks again and comes back.
 //
 // SDM vol. 3A, "Management of Idle and Blocked Conditions" and "MONITOR/MWAIT
 // Address Range Determination"; vol. 2B, MWAIT. Hint 0 is C1: the TSC and the

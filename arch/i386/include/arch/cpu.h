@@ -155,14 +155,11 @@ static ALWAYS_INLINE void cpu_idle_wait(void)
     else
         __asm__ volatile("sti; hlt; cli" ::: "memory");
 }
-// Whether `cpu`, whose need_resched the caller has set with its run queue's
-// lock held, will see that without an interrupt.
+// Whether `cpu` will see without an interrupt that the caller, who holds its
+// run queue's lock, sets need_resched next.
 static ALWAYS_INLINE bool cpu_idle_sees(const struct cpu *cpu)
 {
-    if (!branch_on(&idle_watching))
-        return false;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    return READ_ONCE(cpu->idle_watches);
+    return branch_on(&idle_watching) && READ_ONCE(cpu->idle_watches);
 }
 NORETURN void cpu_halt_forever(void);
 
