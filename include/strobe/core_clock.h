@@ -21,6 +21,8 @@ enum strobe_turbo {
 enum strobe_idle {
     STROBE_IDLE_UNKNOWN,
     STROBE_IDLE_HLT,
+    STROBE_IDLE_MWAIT,
+    STROBE_IDLE_POLL, // it runs, in a loop
 };
 
 struct strobe_core_clock {

@@ -96,6 +96,10 @@ struct sprofile_span {
 // With SPROFILE_O_STACKS: samples have 8 KiB of the user's stack, so that call
 // frame information can be used where there are no frame pointers.
 #define SPROFILE_O_DEEP 16
+// With SPROFILE_O_STACKS, without DEEP: the user's callers are those that the
+// CPU has recorded (arch/lbr.h). -EOPNOTSUPP: system.profile.callers has the
+// reason.
+#define SPROFILE_O_LBR 32
 
 struct sprofile_options {
     uint32_t size;       // sizeof(struct sprofile_options)
@@ -224,6 +228,9 @@ struct sprofile_record {
 // Signal handlers are running; after the chain there are as many struct
 // sprofile_signal as there is room for.
 #define SPROFILE_F_USER_SIGNALS 512
+// The callers were recorded by the CPU: the entries after the first are
+// addresses within call instructions, plus 1. The outermost may be missing.
+#define SPROFILE_F_USER_CALLS 2048
 
 // The chains are as in <arch/unwind.h>: entries after the first of a chain are
 // looked up by their address minus one. A sample of user code has no kernel

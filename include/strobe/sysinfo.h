@@ -261,6 +261,12 @@ enum sysinfo_state {
     F(r, U32, usable, FLAG, "every CPU counts it") \
     F(r, TEXT64, why, NAME, "it is not usable")
 
+// system.profile.callers
+#define SYSINFO_CALLERS_FIELDS(F, r)               \
+    F(r, U32, usable, FLAG, "for profile -g=lbr")  \
+    F(r, U32, depth, COUNT, "calls that are kept") \
+    F(r, TEXT64, why, NAME, "it is not usable")
+
 // system.profile.sessions. The counters are described in <strobe/kbox.h>,
 // struct sprofile_info.
 #define SYSINFO_SESSION_FIELDS(F, r)                            \
@@ -455,6 +461,7 @@ enum sysinfo_state {
     R(SENSOR, sensor)         \
     R(COUNTERS, counters)     \
     R(EVENT, event)           \
+    R(CALLERS, callers)       \
     R(READING, reading)       \
     R(USB, usb)               \
     R(NET, net)               \

@@ -3,6 +3,7 @@
 // sampled, its USB devices, its network card.
 
 #include "arch/cpu.h"
+#include "arch/lbr.h"
 #include "arch/pmu.h"
 #include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"
@@ -96,6 +97,19 @@ static int make_events(struct chain *out, u32 number UNUSED)
         if (why)
             strlcpy(record->why, why, sizeof(record->why));
     }
+    return 0;
+}
+
+static int make_callers(struct chain *out, u32 number UNUSED)
+{
+    const char *why = lbr_why_not();
+    struct sysinfo_callers *record = chain_add(out);
+    if (!record)
+        return 0;
+    record->usable = !why;
+    record->depth = why ? 0 : lbr_depth();
+    if (why)
+        strlcpy(record->why, why, sizeof(record->why));
     return 0;
 }
 
@@ -198,6 +212,9 @@ SYSINFO_NODE(counters, .path = "system.profile.counters",
 SYSINFO_NODE(events, .path = "system.profile.events",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_EVENT),
              .make = make_events);
+SYSINFO_NODE(callers, .path = "system.profile.callers",
+             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_CALLERS),
+             .make = make_callers);
 SYSINFO_NODE(sessions, .path = "system.profile.sessions",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_SESSION),
              .make = make_sessions);

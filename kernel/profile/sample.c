@@ -12,6 +12,7 @@
 #include "arch/irq.h"
 #include "arch/regs.h"
 #include "arch/unwind.h"
+#include "kernel/profile/branch_stacks.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/profile/throttle.h"
 #include "kernel/task/task.h"
@@ -263,6 +264,35 @@ static NOINLINE u32 fill_point_deep(struct session_cpu *c, struct record *r,
     return end_stacks(c, r, at, &user);
 }
 
+// The same with the callers that the CPU has recorded. `stack`: the kernel's.
+static u32 fill_recorded(struct session_cpu *c, struct record *r,
+                         const struct trapframe *tf, u32 stack)
+{
+    struct user_part user = { 0 };
+    u32 *at = r->words;
+    if (!trap_from_user(tf))
+        at = unwind_kernel_part(c, &r->sample, at, tf, stack);
+    if (unwind_user_pc(tf, at)) {
+        user.depth = 1 + branch_stacks_callers(at + 1, SPROFILE_FRAMES_MAX - 1);
+        user.flags = SPROFILE_F_USER_CALLS;
+        at += user.depth;
+    }
+    return end_stacks(c, r, at, &user);
+}
+
+static NOINLINE u32 fill_calls(struct session_cpu *c, struct record *r,
+                               const struct trapframe *tf)
+{
+    bool user = trap_from_user(tf);
+    return fill_recorded(c, r, tf, user ? 0 : trap_kernel_stack(tf));
+}
+
+static NOINLINE u32 fill_point_calls(struct session_cpu *c, struct record *r,
+                                     const struct trapframe *tf)
+{
+    return fill_recorded(c, r, tf, trap_stack(tf));
+}
+
 void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
                      bool by_point)
 {
@@ -272,6 +302,11 @@ void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
     if (!(flags & SPROFILE_O_STACKS))
         return;
     bool deep = flags & SPROFILE_O_DEEP;
+    if (flags & SPROFILE_O_LBR) {
+        c->fill_stacks = by_point ? fill_point_calls : fill_calls;
+        c->record_room = sizeof(struct record);
+        return;
+    }
     c->fill_stacks = by_point ? deep ? fill_point_deep : fill_point_stacks
                      : deep   ? fill_deep
                               : fill_stacks;

@@ -8,6 +8,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/profile/branch_stacks.h"
 #include "kernel/profile/expected_samples.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/task/permission.h"
@@ -18,7 +19,7 @@
 #define RING_DEEP MIB(2)
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
-     SPROFILE_O_RANDOM | SPROFILE_O_DEEP)
+     SPROFILE_O_RANDOM | SPROFILE_O_DEEP | SPROFILE_O_LBR)
 
 struct session *sampled;
 
@@ -266,6 +267,9 @@ static int check_options(const struct sprofile_options *o,
 {
     if (o->size != sizeof(*o) || o->flags & ~(u32)KNOWN_FLAGS)
         return -EINVAL;
+    u32 chains = o->flags & (SPROFILE_O_STACKS | SPROFILE_O_DEEP);
+    if (o->flags & SPROFILE_O_LBR && chains != SPROFILE_O_STACKS)
+        return -EINVAL;
     if (!memchr(o->source, 0, sizeof(o->source)) ||
         !memchr(o->event, 0, sizeof(o->event)))
         return -EINVAL;
@@ -287,6 +291,12 @@ static struct session_modes modes_due(const struct session *s)
     return (struct session_modes){ e.user, e.kernel, !counts };
 }
 
+static void release_branch_stacks(u32 flags)
+{
+    if (flags & SPROFILE_O_LBR)
+        branch_stacks_stop();
+}
+
 static int begin_locked(struct session *s, const struct sprofile_options *o)
 {
     mutex_assert_held(&streams_lock);
@@ -299,9 +309,14 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
         .random = o->flags & SPROFILE_O_RANDOM,
     };
     strlcpy(s->rate.event, o->event, sizeof(s->rate.event));
-    err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
+    err = o->flags & SPROFILE_O_LBR ? branch_stacks_start() : 0;
     if (err)
         return err;
+    err = source_acquire(o->source, &s->rate, &s->source, &s->instead_of);
+    if (err) {
+        release_branch_stacks(o->flags);
+        return err;
+    }
     s->modes = modes_due(s);
     for (u32 i = 0; i < cpu_count; i++)
         sample_init_cpu(&s->cpu[i], o->flags, s->stream.limited,
@@ -359,6 +374,7 @@ void session_end(struct stream *stream)
     take_out(s);
     stream_withdraw(stream);
     source_release(s->source);
+    release_branch_stacks(s->flags);
     report_ended(s);
     mutex_unlock(&streams_lock);
     free_session(s);

@@ -161,14 +161,18 @@ void run_queue_make_ready(struct run_queue *rq, struct thread *t)
 {
     run_queue_add(rq, t, false);
     bool preempt = t->priority < rq->level && !rq->in_turn;
-    if (preempt)
+    bool sees = false;
+    if (preempt) {
+        sees = cpu_idle_sees(rq->cpu);
         WRITE_ONCE(rq->cpu->need_resched, 1);
+    }
     if (rq->cpu == this_cpu()) {
         if (!preempt)
             run_queue_arm_slice(rq);
     } else if (preempt || rq->count == 1) {
         // Also the first waiting thread: the CPU may have no slice armed.
-        smp_reschedule(rq->cpu);
+        if (!sees)
+            smp_reschedule(rq->cpu);
     }
 }
 

@@ -338,7 +338,6 @@ void sched_start_cpu(void)
             u64 at = ledger_idle_enter();
             TRACE(cpu_halt, .at = (u32)at);
             cpu_idle_wait();
-            irq_disable();
             at = ledger_idle_leave(&current->total);
             TRACE(cpu_resume, .at = (u32)at);
         }

@@ -360,6 +360,41 @@ static void test_argc(void **state)
     samples_free(&s);
 }
 
+static void add_recorded(u32 outermost)
+{
+    struct sprofile_sample *sample =
+        add(SPROFILE_R_SAMPLE, sizeof(*sample) + 2 * 4, 1000);
+    sample->head.flags = SPROFILE_F_USER_CALLS;
+    sample->task = 1;
+    sample->user_depth = 2;
+    sample->pc[0] = 0x08049010;
+    sample->pc[1] = outermost;
+}
+
+// A chain of recorded calls is whole if its outermost call is in the function
+// at which the program begins.
+static void test_recorded_calls(void **state)
+{
+    static struct samples s;
+    size_t size;
+    u32 entry;
+    u8 *program = read_program(PROGRAM, &size);
+    (void)state;
+    memcpy(&entry, program + 24, sizeof(entry)); // e_entry
+    free(program);
+    for (u32 whole = 0; whole < 2; whole++) {
+        stream_size = 0;
+        add_task(1, PROGRAM);
+        add_recorded(whole ? entry + 1 : 0x08049031); // a call that begins at
+                                                      // the entry; in main
+        assert_int_equal(samples_init(&s, read_program), 0);
+        samples_add_stream(&s, stream, stream_size);
+        assert_int_equal(samples_cut(&s).any, !whole);
+        assert_int_equal(samples_cut(&s).broken, !whole);
+        samples_free(&s);
+    }
+}
+
 // The path must end before the load bias.
 static void test_load_bias_without_room(void **state)
 {
@@ -389,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_last_chain),
         cmocka_unit_test(test_load_bias),
         cmocka_unit_test(test_argc),
+        cmocka_unit_test(test_recorded_calls),
         cmocka_unit_test(test_load_bias_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,12 +1,13 @@
 """Power-off, reset and halt, each by the way that the machine has. QEMU reports by QMP
 what happened: without tools/vm's exit device, which is not on a PC."""
 import json
+import re
 import socket
 
 import pexpect
 import pytest
 
-from machine import ANSWER_PATIENCE, KERNEL, PATIENCE, PROMPT, ROOT
+from machine import ANSWER_PATIENCE, KERNEL, PATIENCE, PROMPT, ROOT, vm
 
 VIRTUAL = ["-icount", "shift=3,sleep=off", "-rtc", "base=2026-01-01,clock=vm"]
 # A machine without ACPI hardware but with hardware-reduced ACPI's registers in memory.
@@ -103,3 +104,25 @@ def test_halt(tmp_path):
     with Machine(tmp_path, "q35") as m:
         m.child.send("halt\r")
         m.says("The machine is halted.")
+
+
+WAKES = """
+i=0; while [ $i -lt 20 ]; do i=$((i+1)); taskset 1 true; taskset 2 true; done; sleep 0.1
+grep rescheduling /proc/interrupts; stats --audit; dmesg | grep idle=
+profile stat --json true; sprofile --json sleep 0.1"""
+
+
+@pytest.mark.parametrize("way, wakes_by_interrupt", (("poll", False), ("mwait", True)))
+def test_idle(way, wakes_by_interrupt):
+    """A store wakes a CPU that polls, as it would in MWAIT, which QEMU's CPUID does not
+    describe: then CPUs halt, and need an interrupt. Either way the accounts are exact."""
+    run = vm(WAKES, "--kargs", f"idle={way}", smp=2)
+    counts = re.search(r"225: +(\d+) +(\d+) +LAPIC +rescheduling", run.output)
+    assert (sum(map(int, counts.groups())) > 0) == wakes_by_interrupt, run
+    differences = re.findall(r"^ *\d+ +all +(\d+) +(\d+) +(-?\d+)", run.output,
+                             re.MULTILINE)
+    assert len(differences) == 2, run
+    assert all(a == b and d == "0" for a, b, d in differences), run
+    used = "hlt" if way == "mwait" else way
+    assert run.output.count(f'"idle": "{used}"') == 2, run
+    assert ("CPUID leaf 5 reports no range" in run.output) == (way == "mwait"), run

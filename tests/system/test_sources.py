@@ -183,12 +183,16 @@ def test_what_was_asked_for_is_not_replaced():
         "period": "profile -s rtc -c 1000 true",
         "no event": "profile -e cycles true",
         "too fast": "profile -s clock -F 9999 true",
+        "lbr": "profile -g=lbr true || sprofile -G=lbr true",
     }, "--kargs", "sampler=lapic", smp=1)
     assert json.loads(results["given"].output)["source"] == "clock"
     assert json.loads(results["argument"].output)["source"] == "lapic"
     for name in ("pmc", "event"):
         assert results[name].status == 1
         assert "pmc: no performance counters: " in results[name].errors
+    assert results["lbr"].status == 1
+    assert results["lbr"].errors.count("-g=lbr: ") == 2
+    assert results["lbr"].errors.count("; use -g=dwarf") == 2
     assert results["sundial"].status == 1
     assert "available: " in results["sundial"].errors
     assert all(name in results["sundial"].errors for name in SOURCES)

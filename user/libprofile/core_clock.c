@@ -27,7 +27,15 @@ static const char *tsc_kind(uint32_t tsc)
 
 static const char *idle_name(uint32_t idle)
 {
-    return idle == STROBE_IDLE_HLT ? "hlt" : "";
+    switch (idle) {
+    case STROBE_IDLE_HLT:
+        return "hlt";
+    case STROBE_IDLE_MWAIT:
+        return "mwait";
+    case STROBE_IDLE_POLL:
+        return "poll";
+    }
+    return "";
 }
 
 static void add_rates(char text[CORE_CLOCK_SIZE],
@@ -58,6 +66,10 @@ void core_clock_text(char text[CORE_CLOCK_SIZE],
         add(text, "; turbo %s", c->turbo == STROBE_TURBO_ON ? "on" : "off");
     if (c->idle == STROBE_IDLE_HLT)
         add(text, "; idle by HLT (C1)");
+    else if (c->idle == STROBE_IDLE_MWAIT)
+        add(text, "; idle by MWAIT (C1)");
+    else if (c->idle == STROBE_IDLE_POLL)
+        add(text, "; idle CPUs run a loop");
 }
 
 void core_clock_print(FILE *out, const struct strobe_core_clock *c,

@@ -202,16 +202,20 @@ const char *event_name(const struct event *e)
     return perf_event_name(&e->info);
 }
 
-bool events_deep_option(char *const argv[], int *letter,
-                        struct sprofile_options *o)
+bool events_chain_option(char *const argv[], int *letter,
+                         struct sprofile_options *o)
 {
     const char *word = argv[optind];
 
-    if (!word ||
-        (strcmp(word, "-g=dwarf") != 0 && strcmp(word, "-G=dwarf") != 0))
+    if (!word || word[0] != '-' || (word[1] != 'g' && word[1] != 'G'))
+        return false;
+    if (strcmp(word + 2, "=dwarf") == 0)
+        o->flags = (o->flags & ~SPROFILE_O_LBR) | SPROFILE_O_DEEP;
+    else if (strcmp(word + 2, "=lbr") == 0)
+        o->flags = (o->flags & ~SPROFILE_O_DEEP) | SPROFILE_O_LBR;
+    else
         return false;
     optind++;
     *letter = word[1];
-    o->flags |= SPROFILE_O_DEEP;
     return true;
 }

@@ -221,7 +221,7 @@ void header_print(FILE *out, const struct sprofile_info *info,
                 "files name\n",
                 unknown);
     if (asked->flags & SPROFILE_O_STACKS)
-        print_chains(out, s, asked->flags & SPROFILE_O_DEEP);
+        print_chains(out, s, asked->flags & (SPROFILE_O_DEEP | SPROFILE_O_LBR));
     print_trouble(out, info, s);
 }
 

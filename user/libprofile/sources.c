@@ -144,10 +144,23 @@ static void point_problem(char *out, size_t size, const char *event)
     }
 }
 
+static void callers_problem(char *out, size_t size)
+{
+    size_t count = 0;
+    struct sysinfo_callers *c = sysinfo_read_records(
+        "system.profile.callers", SYSINFO_RECORD_CALLERS, &count);
+
+    snprintf(out, size, "-g=lbr: %s; use -g=dwarf",
+             count == 1 ? c->why : "not on this kernel");
+    free(c);
+}
+
 void sources_problem(char *out, size_t size, const struct sprofile_options *o,
                      int error)
 {
-    if (o->source[0] != '\0' && (error == ENODEV || error == EBUSY))
+    if (error == EOPNOTSUPP)
+        callers_problem(out, size);
+    else if (o->source[0] != '\0' && (error == ENODEV || error == EBUSY))
         source_problem(out, size, o->source);
     else if (error == ENOENT && strcmp(o->source, SPROFILE_POINT_SOURCE) == 0)
         point_problem(out, size, o->event);

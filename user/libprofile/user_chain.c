@@ -18,6 +18,28 @@ static struct chain_code code_of(struct images *images, const struct image *m,
     return code;
 }
 
+// Whether a chain of recorded calls, whose outermost address is `pc`, is whole:
+// whether it ends in the function at which the program begins.
+static bool is_outermost(struct images *images, const struct image *m,
+                         const struct user_code *user, uint32_t pc)
+{
+    const struct symbol *s =
+        images_symbol(images, user->image, pc - user->load_bias);
+
+    return s && s == images_symbol(images, user->image, m->entry);
+}
+
+// Recorded calls: the outermost ones may be missing.
+static uint32_t end_recorded(struct images *images, const struct image *m,
+                             const struct user_code *user, uint32_t *out,
+                             uint32_t depth)
+{
+    if (depth > 0 && depth < USER_CHAIN_MAX &&
+        !is_outermost(images, m, user, out[depth - 1] - (depth > 1)))
+        out[depth++] = CHAIN_BROKEN;
+    return depth;
+}
+
 uint32_t user_chain(struct images *images, const struct user_code *user,
                     const struct stream_sample *s, uint32_t *out,
                     uint32_t *proven)
@@ -35,7 +57,9 @@ uint32_t user_chain(struct images *images, const struct user_code *user,
     if (s->stack_words == 0) {
         *proven = depth;
         memcpy(out, s->user, depth * sizeof(*out));
-        return depth;
+        return s->flags & SPROFILE_F_USER_CALLS
+                   ? end_recorded(images, m, user, out, depth)
+                   : depth;
     }
     struct chain_sample c = {
         .pc = s->user,

@@ -49,6 +49,8 @@ static const char options_text[] =
     "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
     "frame\n"
     "              pointers\n"
+    "  -g=lbr      or -G=lbr: by the CPU's records of calls (sysinfo\n"
+    "              system.profile.callers), for such programs, too\n"
     "  --by WHAT   rows are: symbol (the default), address, thread, cpu, task\n"
     "  --rows N    length of the table or the tree; 0: everything (20; a tree: "
     "what has\n"
@@ -241,7 +243,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     int c;
 
     // The + stops option parsing at the program's name.
-    while (events_deep_option(argv, &c, &s->options) ||
+    while (events_chain_option(argv, &c, &s->options) ||
            (c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:o:t:h", options,
                             NULL)) != -1)
         take_option(s, c, &list);

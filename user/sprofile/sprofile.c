@@ -48,6 +48,8 @@ static const char usage_text[] =
     "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
     "frame\n"
     "              pointers\n"
+    "  -g=lbr      or -G=lbr: by the CPU's records of calls (sysinfo\n"
+    "              system.profile.callers), for such programs, too\n"
     "  --json      everything, as JSON\n"
     "  --help      this text\n"
     "Inlined functions count as their callers; strobe shows them separately, "
@@ -173,7 +175,7 @@ static void parse(struct settings *s, int argc, char *argv[])
         argc--;
     }
     // The + stops option parsing at the command's name.
-    while (events_deep_option(argv, &c, &s->options) ||
+    while (events_chain_option(argv, &c, &s->options) ||
            (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:qgGh", options,
                             NULL)) != -1)
         take_option(s, c);

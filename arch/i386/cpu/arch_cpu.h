@@ -3,6 +3,7 @@
 
 #include "arch/cpu.h"
 #include "arch/trap.h"
+#include "include/strobe/core_clock.h"
 
 // Task state segment (SDM vol. 3, 8.2.1). The low halves hold selectors.
 struct tss {
@@ -57,6 +58,10 @@ void idt_load(struct cpu *cpu);
 void cpu_init_control(void);
 // Initialises the boot CPU's struct cpu. Runs before any other C code.
 void cpu_init_boot(void);
+
+// idle.c: once, on the boot CPU, after the command line is parsed.
+void idle_init(void);
+enum strobe_idle idle_reported(void);
 
 // features.c
 void features_detect(void);

@@ -51,7 +51,7 @@ static void describe(void)
         core_clock_combine(&description, &d.of[i]);
         all &= d.measured[i];
     }
-    description.idle = STROBE_IDLE_HLT;
+    description.idle = idle_reported();
     measured = all;
     described = true;
 }

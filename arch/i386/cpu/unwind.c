@@ -614,3 +614,11 @@ u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
         return out;
     return unwind_from(u, user_mode, true, out, part);
 }
+
+bool unwind_user_pc(const struct trapframe *tf, u32 *out)
+{
+    struct user_context u = { .eip = tf->eip };
+    bool known = trap_from_user(tf) || get_user_registers(tf, &u);
+    *out = u.eip;
+    return known;
+}

@@ -29,6 +29,7 @@ static void start_lapic(void)
 void arch_init_devices(void)
 {
     machine_check_init_cpu();
+    idle_init();
     fpu_check_stores();
     i8259_init(VECTOR_I8259_PARKED);
     acpi_init();

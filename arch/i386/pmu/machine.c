@@ -49,7 +49,7 @@ static void work(void)
         barrier();
 }
 
-static const struct pmu_io machine_io = {
+const struct pmu_io pmu_machine_io = {
     .read = read_msr_safely,
     .write = write_msr_safely,
     .cpuid = read_cpuid,
@@ -65,7 +65,7 @@ static const char *reasons[CPU_MAX];
 
 static void detect_here(void *arg UNUSED)
 {
-    reasons[this_cpu()->id] = pmu_detect(pmu_this_cpu(), &machine_io);
+    reasons[this_cpu()->id] = pmu_detect(pmu_this_cpu(), &pmu_machine_io);
 }
 
 const char *pmu_why_not(void)

@@ -3,6 +3,7 @@
 
 #include "arch/call_trace.h"
 #include "arch/instructions.h"
+#include "lib/branch.h"
 #include "lib/cpu_set.h"
 #include "lib/list.h"
 #include "lib/types.h"
@@ -43,7 +44,10 @@ struct cpu {
     void *idle_stack_top;
     u32 set_word, set_bit;         // its place in a struct cpu_set
     u32 locks_taken[LOCK_CLASSES]; // kernel/sync/lock_class.h
-    struct arch_cpu *arch;         // gdt, tss, ...: private to arch/
+    // It waits for need_resched: a store wakes it, without an interrupt.
+    // Written by itself; marked.
+    u32 idle_watches;
+    struct arch_cpu *arch; // gdt, tss, ...: private to arch/
 };
 
 extern struct cpu *cpus[CPU_MAX]; // those from cpu_count on may be NULL
@@ -137,10 +141,25 @@ static inline void cpu_run_instructions(u32 n)
     if (n)
         __asm__ volatile("1: dec %0\n\tjnz 1b" : "+r"(n) : : "cc");
 }
-// Enables interrupts and halts until one occurs, with no gap between the two.
+// Idle CPUs wait for a store to need_resched, too (arch/i386/cpu/idle.c).
+// Constant after start-up.
+extern struct branch idle_watching;
+void cpu_idle_watch(void);
+// Enables interrupts and waits until one occurs, with no gap between the two;
+// or until need_resched is set, or for less long. Interrupts off, also on
+// return.
 static ALWAYS_INLINE void cpu_idle_wait(void)
 {
-    __asm__ volatile("sti; hlt" ::: "memory");
+    if (branch_on(&idle_watching))
+        cpu_idle_watch();
+    else
+        __asm__ volatile("sti; hlt; cli" ::: "memory");
+}
+// Whether `cpu` will see without an interrupt that the caller, who holds its
+// run queue's lock, sets need_resched next.
+static ALWAYS_INLINE bool cpu_idle_sees(const struct cpu *cpu)
+{
+    return branch_on(&idle_watching) && READ_ONCE(cpu->idle_watches);
 }
 NORETURN void cpu_halt_forever(void);
 

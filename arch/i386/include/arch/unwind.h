@@ -43,6 +43,8 @@ u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part);
 // kernel's entry. Writes nothing if the thread has no user mode.
 u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
                       struct user_part *part);
+// Stores the first address of that chain alone. False: no user mode.
+bool unwind_user_pc(const struct trapframe *tf, u32 *out);
 // Either of the two, with SPROFILE_DEEP_WORDS of the stack.
 u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
                       struct user_part *part);
