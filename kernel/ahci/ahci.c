@@ -15,6 +15,7 @@
 #define HANDOFF_MS 25u                // 10.6.3
 #define HANDOFF_BUSY_MS 2000u
 #define RESET_MS 1000u // 10.4.3
+#define ENABLE_MS 50u
 
 static u32 controller_count, disk_numbers;
 
@@ -105,6 +106,19 @@ static void take_over(struct ahci *h)
                h->number);
 }
 
+// Before any other register is used (3.1.2). Some controllers take it only when
+// it is written again.
+static bool enable(struct ahci *h)
+{
+    for (u32 ms = 0; ms < ENABLE_MS; ms += 10) {
+        hba_write(h, HBA_GHC, GHC_AHCI);
+        if (hba_read(h, HBA_GHC) & GHC_AHCI)
+            return true;
+        hba_sleep(10);
+    }
+    return false;
+}
+
 // 10.4.3
 static const char *reset(struct ahci *h)
 {
@@ -114,8 +128,7 @@ static const char *reset(struct ahci *h)
             return "its reset does not end";
         hba_sleep(1);
     }
-    hba_write(h, HBA_GHC, GHC_AHCI);
-    return NULL;
+    return enable(h) ? NULL : "it cannot be switched to AHCI";
 }
 
 static bool stop_ports(struct ahci *h)
@@ -229,7 +242,8 @@ static const char *map_registers(struct ahci *h)
     if (!h->registers)
         return "no address space is left for its registers";
     pci_enable(&h->pci);
-    hba_write(h, HBA_GHC, GHC_AHCI); // before any other register: 3.1.2
+    if (!enable(h))
+        return "it cannot be switched to AHCI";
     h->implemented = hba_read(h, HBA_PI);
     u32 most = (bytes - HBA_PORTS) / PORT_BYTES;
     if (most < PORTS_MOST)

@@ -77,9 +77,12 @@ static enum outcome run_once(struct ahci_port *p, const struct ata_command *c)
             return SILENT;
         hba_wait(p->hba, limit);
     }
-    if (c->bytes && p->memory->list[0].moved != c->bytes)
+    // Some controllers do not count (Marvell's 88SE61xx).
+    u32 moved = p->memory->list[0].moved;
+    if (moved && moved != c->bytes)
         return LOST;
-    return port_read(p, PORT_TFD) & TFD_ERROR ? REFUSED : DONE;
+    // A device fault alone raises no IS_TASK_FILE: 3.3.5, TFES.
+    return port_read(p, PORT_TFD) & (TFD_ERROR | TFD_FAULT) ? REFUSED : DONE;
 }
 
 // Whether the device is the same one.

@@ -69,6 +69,7 @@ enum { // 3.3, of a port
 
 #define TFD_ERROR (1u << 0) // STS.ERR
 #define TFD_REQUEST (1u << 3)
+#define TFD_FAULT (1u << 5) // ATA8-ACS, "Status field": device fault
 #define TFD_BUSY (1u << 7)
 #define TFD_CODE(tfd) ((tfd) >> 8 & 0xff) // ERR
 #define CODE_CRC (1u << 7) // ICRC: the data were damaged on the cable

@@ -1,7 +1,7 @@
 // Intel's 82574L and 82540EM, by legacy descriptors: rings of buffers of 2 KiB
-// in low memory, one queue each way (82574 GbE Controller Family Datasheet:
-// chapter 4, software initialization; 7.1 receive, 7.2 transmit, 7.4
-// interrupts).
+// in low memory, one queue each way (82574 GbE Controller Family Datasheet and
+// PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's Manual:
+// initialization, receive, transmit, interrupts).
 //
 // Frames that were received interrupt, and changes of the link; frames that
 // were sent do not: their buffers are taken back when one is needed.

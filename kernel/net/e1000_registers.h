@@ -1,6 +1,7 @@
-// Registers of Intel's 82574 (82574 GbE Controller Family Datasheet, chapter
-// 10) that the older 82540EM has, too (PCI/PCI-X Family of Gigabit Ethernet
-// Controllers Software Developer's Manual, chapter 13), but for those marked.
+// Registers of Intel's 82574 (82574 GbE Controller Family Datasheet) that the
+// older 82540EM has, too (PCI/PCI-X Family of Gigabit Ethernet Controllers
+// Software Developer's Manual, chapter 13), but for those marked. Section
+// numbers are of the latter.
 #pragma once
 
 #define E1000_REGISTERS 0x6000u // bytes of the memory that is used
@@ -73,16 +74,17 @@ enum {
 #define TCTL_ENABLE (1u << 1)
 #define TCTL_PAD (1u << 3)
 #define TCTL_COLLISIONS (15u << 4)
-#define TCTL_DISTANCE (0x3fu << 12)
+#define TCTL_DISTANCE (0x40u << 12)    // COLD: 64 bytes, full duplex (13.4.33)
 #define TCTL_MULTIPLE_READS (1u << 28) // must be set; 82574
 #define TXDCTL_MUST_BE_SET (1u << 22)  // 82574
 
+// 13.4.34; IPGT is 8 for the 82574
 #define TIPG_OF(t, r1, r2) ((t) | (r1) << 10 | (r2) << 20)
 
 #define RAH_VALID (1u << 31)
 
-// Legacy descriptors (7.1.4 receive, 7.2.10 transmit; of the 82540EM 3.2.3 and
-// 3.3.3): the address's halves, then
+// Legacy descriptors (receive 3.2.3, transmit 3.3.3):
+// the address's halves, then
 struct e1000_descriptor {
     u32 address, address_high;
     u32 length; // bytes; of a transmit descriptor: and the command

@@ -3,7 +3,8 @@
 //
 //     udp serve    for tests/system/test_net.py: echoes what arrives at port 7;
 //                  "end", "wait" (until something comes to port 8), and "send
-//                  N" are commands
+//                  N" are commands; it gives up when nothing has come for
+//                  a minute of the machine's time
 #include "test.h"
 
 #include <arpa/inet.h>
@@ -18,6 +19,7 @@
 #define PORT 5000
 #define LARGEST 65507
 #define SENT 5000
+#define PATIENCE 60 // seconds
 
 static char buf[70000];
 
@@ -310,6 +312,22 @@ static void send_numbers(int fd, struct sockaddr_in *to, int count)
     }
 }
 
+static int receive(int fd, int port, struct sockaddr_in *from)
+{
+    struct timeval t = { PATIENCE, 0 };
+    socklen_t size = sizeof(*from);
+    check(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &t, sizeof(t)) == 0);
+    int n =
+        recvfrom(fd, buf, sizeof(buf) - 1, 0, (struct sockaddr *)from, &size);
+    if (n < 0 && errno == EAGAIN) {
+        dprintf(1, "FAILED: nothing has come to port %d for %d s\n", port,
+                PATIENCE);
+        _exit(1);
+    }
+    check(n >= 0);
+    return n;
+}
+
 static void serve(void)
 {
     struct sockaddr_in port = at("0.0.0.0", 7), control = at("0.0.0.0", 8);
@@ -320,10 +338,7 @@ static void serve(void)
     dprintf(log, "port 7 is served\n");
     close(log);
     for (;;) {
-        socklen_t size = sizeof(from);
-        int n = recvfrom(a, buf, sizeof(buf) - 1, 0, (struct sockaddr *)&from,
-                         &size);
-        check(n >= 0);
+        int n = receive(a, 7, &from);
         buf[n] = '\0';
         if (strcmp(buf, "end") == 0)
             return;
@@ -332,7 +347,7 @@ static void serve(void)
         else
             check(sendto(a, buf, n, 0, ADDRESS(from)) == n);
         if (strcmp(buf, "wait") == 0)
-            check(recv(b, buf, 1, 0) >= 0);
+            receive(b, 8, &from);
     }
 }
 

@@ -61,7 +61,8 @@ CPU_MODELS = tuple(
         ("Skylake-Client", (), {}), ("Opteron_G1", (), {}), ("EPYC", (), {})))
 
 NUMBERS = tuple(
-    qemu(f"{smp} CPUs", smp=smp) for smp in (2, 3, 8, 32, 64))
+    qemu(f"{smp} CPUs", smp=smp) for smp in (2, 3, 8, 32, 64)) + (
+        qemu("q35, 64 CPUs", "--machine", "q35", smp=64),)
 
 MEMORY = tuple(
     qemu(f"{name} of memory", "--mem", mem, *options)
@@ -88,6 +89,9 @@ DEVICES = (
     qemu("USB only", "--usb", "--machine", "q35"),
     qemu("a screen of UEFI", "--firmware", "uefi64", screen=True),
     qemu("a screen of 1024x768x24", "--video", "1024x768x24", screen=True),
+    # SeaBIOS's MTRR makes all device memory uncacheable.
+    qemu("a screen, no PAT", "--cpu", "pentium2,-pat", "--video", "1024x768x24", screen=True,
+         said=("framebuffer: slow, not write-combining: an MTRR of the firmware",)),
 )
 
 BOCHS = tuple(

@@ -154,6 +154,10 @@ class Monitored:
             time.sleep(0.02)
         return self.console()
 
+    def failure(self):
+        """What is known when an answer does not come."""
+        return self.console() if self.child.poll() is None else self.result()
+
     def result(self):
         """The Result, after the machine has ended."""
         output, errors = self.child.communicate(timeout=PATIENCE + 60)
@@ -161,10 +165,10 @@ class Monitored:
                       command=shlex.join([os.path.relpath(VM), *self.arguments]))
 
 
-def debugged(folder, command, script, *options):
+def debugged(folder, command, script, *options, smp=None):
     """Runs a gdb script on a machine from its start. Returns gdb's process and the
     machine's Result."""
     port = free_port()
-    with Monitored(command, "--gdb", str(port), *options) as machine:
+    with Monitored(command, "--gdb", str(port), *options, smp=smp) as machine:
         gdb = by_gdb(folder, port, script)
         return gdb, machine.result()

@@ -50,9 +50,11 @@ def udp(port, data, source=9999):
 
 
 class Peer:
-    """Answers ARP while it waits for something else."""
+    """Answers ARP while it waits for something else. `machine`: the other end
+    (monitor.Monitored), whose end is an end of waiting."""
 
     def __init__(self):
+        self.machine = None
         self.end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.end.bind(("127.0.0.1", 0))
         free = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -81,26 +83,31 @@ class Peer:
                 return frame
         return None
 
-    def ask(self, frame, is_answer):
-        """Sends it and waits for an answer, which is returned: no frame is lost."""
+    def ask(self, frame, is_answer, what):
+        """Sends it and waits for `what`, which is returned: no frame is lost."""
         deadline = time.monotonic() + PATIENCE
         self.send(frame)
         while (left := deadline - time.monotonic()) > 0:
-            got = self.frame(left)
+            got = self.frame(min(left, 1))
             if got and is_answer(got):
                 return got
-        raise AssertionError(f"no answer to {frame.hex()}")
+            if self.machine and self.machine.child.poll() is not None:
+                break
+        raise AssertionError(f"{what} was expected; sent: {frame.hex()}\n"
+                             f"{self.machine and self.machine.failure()}")
 
     def ping(self, number, data=b""):
         """All that was sent before has been taken by the guest when it returns."""
         sent = ping(number, data)
         got = self.ask(sent, lambda f: f[23] == 1 and f[34] == 0 and
-                       f[38:42 + len(data)] == sent[38:42 + len(data)])
+                       f[38:42 + len(data)] == sent[38:42 + len(data)],
+                       f"the echo of ping {number}")
         assert checksum(got[34:42 + len(data)]) == 0 == checksum(got[14:34]), got
 
     def echo(self, data):
         """From port 7."""
-        self.ask(udp(7, data), lambda f: datagram(f) == data)
+        self.ask(udp(7, data), lambda f: datagram(f) == data,
+                 f"the echo of {data[:20]} from port 7")
 
     def datagrams(self, seconds):
         """What arrives until nothing has for so long."""

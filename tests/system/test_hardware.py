@@ -228,3 +228,29 @@ def test_no_serial_port_of_the_firmware(tmp_path):
         result = vm("true", "--kargs", "console=spcr", *options)
         assert result.status == 0, result
         assert f"console=spcr: {said}" in result.console, result
+
+
+# The firmware's MTRR, which makes the framebuffer uncacheable, is cleared before Strobe
+# chooses its own: as on a machine of 1997, where memory is cached by MTRRs, and all else
+# is not.
+FREE_MTRR = """
+break mtrr_choose
+continue
+delete
+set var m->at[0].mask = 0
+"""
+
+
+def test_the_framebuffer_is_combined_by_mtrrs(tmp_path):
+    """Of 3 MiB: 2 and 1, on each CPU; no other range."""
+    run = debugged(tmp_path, "for cpu in 1 2; do taskset $cpu sysinfo hardware.mtrrs; done",
+                   FREE_MTRR, "--cpu", "pentium2,-pat", "--video", "1024x768x32", smp=2)[1]
+    assert run.status == 0, run
+    assert "framebuffer: write-combining by MTRR\n" in run.console, run
+    ranges = re.findall(r"^range (\d): base 0x(\w+), mask 0x(\w+), (\w+)$", run.output,
+                        re.MULTILINE)
+    base = int(ranges[0][1], 16)
+    assert ranges == 2 * [
+        ("0", f"{base:x}", "fffe00000", "WC"),
+        ("1", f"{base + 0x200000:x}", "ffff00000", "WC")], run
+    assert run.output.count("framebuffer: write-combining by MTRR\n") == 2, run

@@ -45,7 +45,8 @@ def check_selftest(machine, text):
 
 def check_profile(machine, text):
     """Each expected sample was taken, or is counted as lost or missed: in real time a busy
-    host makes ticks late."""
+    host makes ticks late, and a late one is counted for the program that runs when it
+    comes, which may be another than that it was due in."""
     source, = re.findall(r"^Source: +(\S+) at \d+ Hz", text, re.MULTILINE)
     assert source == machine.source, text
     expected, taken, lost, unknown = map(int, re.search(
@@ -54,7 +55,7 @@ def check_profile(machine, text):
     missed = int(re.search(r"^Ticks: +(\d+) missed", text, re.MULTILINE)[1])
     assert expected > 20 and taken > 10 and lost == unknown == 0, text
     assert machine.real_time or missed == 0, text
-    assert abs(expected - taken - missed) <= max(10, NEAR * expected), text
+    assert abs(expected - taken - missed) <= max(10, NEAR * expected) + missed / 2, text
     assert "Wrong:" not in text and "\nstatus 0\n" in text, text
 
 

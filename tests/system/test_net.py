@@ -44,6 +44,7 @@ def flood(other, seed):
             other.send(frame)
         if number % 50 == 49:
             other.ping(number)
+            other.echo(b"still there")  # the server does not wait for ever
 
 
 def lose(other):
@@ -66,11 +67,13 @@ def test_traffic(kernel, smp, seed=1):
     other = peer.Peer()
     with Monitored(SERVER, "--net", other.netdev, "--kargs", "net=10.0.0.2/24",
                    *options(kernel), smp=smp) as m:
+        other.machine = m
         m.wait_for("net: address 10.0.0.2/24, gateway 0.0.0.0$")
         m.wait_for("net: link up, 1000 Mbit/s$")
         m.wait_for("port 7 is served$")
         assert "net: e1000 8086:10d3 at 00:" in m.console()
-        assert other.ask(peer.arp(1), lambda f: f[20:22] == b"\0\2")[22:28] == \
+        assert other.ask(peer.arp(1), lambda f: f[20:22] == b"\0\2",
+                         "the guest's Ethernet address")[22:28] == \
             peer.GUEST_MAC
         for size in 0, 1, 56, 1000, 1472:
             other.ping(size, b"x" * size)

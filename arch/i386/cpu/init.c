@@ -138,7 +138,9 @@ void cpu_init_boot(void)
 
 // The page attribute table (SDM vol. 3, 11.12): as after reset, but with
 // write-combining at index 1 (PWT alone), which is write-through after reset
-// and which nothing else uses. Without PAT such pages are written through.
+// and which nothing else uses. Without PAT such pages are written through, or
+// combined by an MTRR (mtrr.h): PWT alone does not change its type (12.5.2.1,
+// "Selecting Memory Types for Pentium Pro and Pentium II Processors").
 #define MSR_PAT 0x277
 #define PAT_WC 1ull
 #define PAT_WB 6ull

@@ -3,25 +3,15 @@
 // register that the CPU lacks raises #GP, which is caught: "not there".
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/msr.h"
+#include "arch/i386/cpu/mtrr.h"
 #include "kernel/base/providers.h"
 #include "kernel/mm/chain.h"
 #include "kernel/mm/heap.h"
 #include "lib/string.h"
 
 #define CPUID_1_EDX_MSR (1u << 5)
-#define CPUID_1_EDX_MTRR (1u << 12)
 
-#define MSR_MTRR_CAP 0xfe
-#define MSR_MTRR_BASE 0x200
-#define MSR_MTRR_DEFAULT 0x2ff
 #define MSR_PAT 0x277
-
-#define MTRR_CAP_COUNT(cap) ((u32)(cap)&0xff)
-#define MTRR_COUNT_MAX 32u
-#define MTRR_TYPE(value) ((u32)(value)&0xff)
-#define MTRR_ON (1u << 11)
-#define MTRR_FIXED_ON (1u << 10)
-#define MTRR_ADDRESS(value) ((value) & ~0xfffull)
 
 struct named_msr {
     u32 number;
@@ -160,17 +150,14 @@ static void report_fixed(struct chain *out)
         report_msr(out, fixed[i], "fixed ranges");
 }
 
-static void report_variable(struct chain *out, u32 count)
+static void report_variable(struct chain *out, const struct mtrrs *m)
 {
-    for (u32 i = 0; i < MIN(count, MTRR_COUNT_MAX); i++) {
-        u64 base = 0, mask = 0;
-        read_msr_safely(MSR_MTRR_BASE + 2 * i, &base);
-        read_msr_safely(MSR_MTRR_BASE + 2 * i + 1, &mask);
-        if (!(mask & MTRR_ON))
-            continue;
-        chain_printf(out, "range %u: base %#llx, mask %#llx, %s\n", i,
-                     MTRR_ADDRESS(base), MTRR_ADDRESS(mask),
-                     type_name(MTRR_TYPE(base)));
+    for (u32 i = 0; i < m->count; i++) {
+        u64 base = m->at[i].base, mask = m->at[i].mask;
+        if (mask & MTRR_ON)
+            chain_printf(out, "range %u: base %#llx, mask %#llx, %s\n", i,
+                         MTRR_ADDRESS(base), MTRR_ADDRESS(mask),
+                         type_name(MTRR_TYPE(base)));
     }
 }
 
@@ -189,19 +176,19 @@ static void report_pat(struct chain *out)
 
 void mtrrs_report(struct chain *out)
 {
-    u64 cap = 0, standard = 0;
-    if (!has_msrs(out, CPUID_1_EDX_MSR | CPUID_1_EDX_MTRR))
+    struct mtrrs m;
+    if (!has_msrs(out, CPUID_1_EDX_MSR))
         return;
-    if (!read_msr_safely(MSR_MTRR_CAP, &cap) ||
-        !read_msr_safely(MSR_MTRR_DEFAULT, &standard)) {
-        chain_printf(out, "MTRRs: not there, although CPUID reports them\n");
+    if (!mtrrs_read(&m)) {
+        chain_printf(out, "MTRRs: not there\n");
     } else {
         chain_printf(out, "MTRRs %s, fixed ones %s, %u ranges; all else: %s\n",
-                     standard & MTRR_ON ? "on" : "off",
-                     standard & MTRR_FIXED_ON ? "on" : "off",
-                     MTRR_CAP_COUNT(cap), type_name(MTRR_TYPE(standard)));
-        report_variable(out, MTRR_CAP_COUNT(cap));
+                     m.standard & MTRR_ON ? "on" : "off",
+                     m.standard & MTRR_FIXED_ON ? "on" : "off",
+                     MTRR_CAP_COUNT(m.cap), type_name(MTRR_TYPE(m.standard)));
+        report_variable(out, &m);
         report_fixed(out);
     }
     report_pat(out);
+    chain_printf(out, "framebuffer: %s\n", mtrr_state());
 }

@@ -11,6 +11,7 @@
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
+#include "arch/i386/cpu/mtrr.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/thermal.h"
 #include "arch/i386/cpu/topology.h"
@@ -263,6 +264,7 @@ NOTRACE void ap_main(struct cpu *cpu)
     gdt_init(cpu);
     idt_load(cpu);
     cpu_init_control();
+    mtrr_init_cpu();
     machine_check_init_cpu();
     tlb_flush_all();
     lapic_init_cpu();

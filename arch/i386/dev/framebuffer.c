@@ -1,12 +1,14 @@
 // A linear framebuffer as the display: where UEFI has left one, or a loader has
 // set a graphics mode.
 //
-// Mapped write-combining: the CPU collects stores into bursts. Before
+// Mapped write-combining: the CPU collects stores into bursts; by MTRRs if it
+// has no PAT (cpu/mtrr.h). Before
 // arch_init_memory it is mapped on the early page tables, so that a machine
 // which lacks memory says so. Of a framebuffer larger than FRAMEBUFFER_MAX the
 // upper part is used.
 #include "arch/boot.h"
 #include "arch/i386/boot/early_map.h"
+#include "arch/i386/cpu/mtrr.h"
 #include "arch/i386/dev/display.h"
 #include "arch/i386/dev/pixels.h"
 #include "arch/i386/mm/entry.h"
@@ -63,4 +65,6 @@ void framebuffer_map(void)
 void framebuffer_move(void)
 {
     pixels.base = final;
+    if (final)
+        mtrr_combine(boot_info.framebuffer.base, mapped_size());
 }
