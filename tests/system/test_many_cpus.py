@@ -10,7 +10,8 @@ CPUS = 64
 # Under -icount CPUs that compute take turns of the host's, so these tests have few.
 KERNEL_TESTS = ("arch_calls_reach_every_cpu,arch_calls_reach_any_set,arch_calls_from_all_sides,"
                 "arch_cpus_know_themselves,arch_nmis_are_counted,affinity_is_kept,"
-                "timer_reaches_all_cpus,audit_balances_under_load,mm_threads_fault_in_one_space")
+                "timer_reaches_all_cpus,audit_balances_under_load,mm_threads_fault_in_one_space,"
+                "mm_shootdown_reaches_cpus_of_each_word")
 COMPUTE = "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done"
 LAST = f"taskset {1 << (CPUS - 1):x}"
 SCRIPTS = {
@@ -59,7 +60,7 @@ def test_the_books_balance_on_each_cpu(outputs):
 def test_programs_use_all_cpus(outputs):
     run = outputs["programs"]
     assert run.status == 0 and run.output.startswith(f"{CPUS} CPUs\n"), run
-    assert run.output.count("\nok ") == 4, run
+    assert run.output.count("\nok ") == 5, run
 
 
 def test_a_thread_is_bound_to_the_last_cpu(outputs):
