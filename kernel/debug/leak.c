@@ -35,6 +35,7 @@
 #include "kernel/mm/zone.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/task.h"
+#include "lib/cpu_memory.h"
 
 #define PENDING_MAX 8192u
 #define REPORTS_MAX 30u
