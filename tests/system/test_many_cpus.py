@@ -23,6 +23,7 @@ SCRIPTS = {
     "sprofile": "sprofile --help >/dev/null; sprofile sh -c 'sleep 0.2'",
     "trace": f"trace record -o t {LAST} sh -c '{COMPUTE}' && trace report -c {CPUS - 1} t |"
              " grep -c sched/switch",
+    "rings": "trace record -b 16384 -o t2 true",
     "top": "top -b -n 1",
     "tasks": "tasks -c",
     "interrupts": "head -1 /proc/interrupts | wc -w; grep -c ^cpu /proc/stat",
@@ -79,6 +80,12 @@ def test_profiles_have_all_cpus(outputs):
 def test_events_of_the_last_cpu_are_traced(outputs):
     run = outputs["trace"]
     assert run.status == 0 and int(run.output) >= 2, run
+
+
+def test_rings_of_all_cpus_have_addresses(outputs):
+    """16 MiB for each CPU would be more than the kernel's addresses: they are smaller."""
+    run = outputs["rings"]
+    assert run.status == 0 and re.search(r"^trace: \d+ records, in t2$", run.output, re.M), run
 
 
 def test_tools_list_all_cpus(outputs):
