@@ -16,8 +16,8 @@
 #include "kernel/trace/calls.h"
 #include "lib/string.h"
 
-// Without a wish, the tables take at most this part of the free memory, and half
-// of the free addresses: reports need addresses, too.
+// Without a wish, the tables take at most this part of the free memory, and
+// half of the free addresses: reports need addresses, too.
 #define MEMORY_PART 16u
 #define ENTRIES_LEAST 256u
 #define ENTRIES_CHOSEN_MOST 16384u
