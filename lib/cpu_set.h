@@ -109,6 +109,16 @@ static ALWAYS_INLINE bool cpu_set_has_other(const struct cpu_set *s, u32 cpu)
     }
     return false;
 }
+// Whether all members of `part` are in `s`.
+static ALWAYS_INLINE bool cpu_set_includes(const struct cpu_set *s,
+                                           const struct cpu_set *part)
+{
+    for (u32 i = 0; i < cpu_set_words; i++) {
+        if (READ_ONCE(part->words[i]) & ~READ_ONCE(s->words[i]))
+            return false;
+    }
+    return true;
+}
 static ALWAYS_INLINE void cpu_set_copy(struct cpu_set *to,
                                        const struct cpu_set *from)
 {

@@ -55,6 +55,8 @@ void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
 // not sleep.
 void *vmap_alloc(u32 pages, u32 prot, int use);
 void vmap_free(void *va, u32 pages);
+// That no memory has, those included that await a flush of the TLBs.
+u32 vmap_pages_free(void);
 // Maps frames that follow each other, from `base` on, to be read. Takes over
 // the caller's reference to each, until vmap_free. NULL: there is no room.
 void *vmap_frames(paddr_t base, u32 pages);

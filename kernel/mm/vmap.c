@@ -207,6 +207,15 @@ void *vmap_alloc(u32 pages, u32 prot, int use)
     return (void *)va;
 }
 
+u32 vmap_pages_free(void)
+{
+    u32 pages = 0, flags = spin_lock_irq(&vmap_lock);
+    for (u32 i = 0; i < MAP_WORDS; i++)
+        pages += (u32)__builtin_popcount(~used[i] | stale[i]);
+    spin_unlock_irq(&vmap_lock, flags);
+    return pages;
+}
+
 void vmap_free(void *va, u32 pages)
 {
     u32 first = ((u32)va - VMAP_BASE) / PAGE_SIZE;

@@ -16,7 +16,8 @@
 #include "kernel/trace/calls.h"
 #include "lib/string.h"
 
-// Without a wish, the tables take at most this part of the free memory.
+// Without a wish, the tables take at most this part of the free memory, and
+// half of the free addresses: reports need addresses, too.
 #define MEMORY_PART 16u
 #define ENTRIES_LEAST 256u
 #define ENTRIES_CHOSEN_MOST 16384u
@@ -55,7 +56,8 @@ static u32 choose_entries(void)
     u32 bytes = trace.options.mode == CALLS_ARCS
                     ? sizeof(struct call_arc)
                     : sizeof(struct call_node) + sizeof(struct call_node *);
-    u32 most = frames_free() / MEMORY_PART / cpu_count * (PAGE_SIZE / bytes);
+    u32 pages = MIN(frames_free() / MEMORY_PART, vmap_pages_free() / 2);
+    u32 most = pages / cpu_count * (PAGE_SIZE / bytes);
     u32 n = ENTRIES_LEAST;
     while (n < ENTRIES_CHOSEN_MOST && n * 2 <= most)
         n *= 2;

@@ -30,12 +30,16 @@ struct ring *stream_ring(struct stream *s, u32 i)
 
 // --- memory -----------------------------------------------------------------
 
-// All rings of an ordinary user take at most a 16th of memory.
+// All rings of an ordinary user take at most a 16th of memory; all rings of a
+// stream, 3/4 of the free addresses.
 u32 stream_most_ring_bytes(const struct stream *s)
 {
+    u32 most = vmap_pages_free() / 4 * 3 / cpu_count * PAGE_SIZE;
     u64 share =
         (u64)frames_total() * PAGE_SIZE / 16 / (s->kind->max_streams / 4);
-    return s->limited ? (u32)MIN(share / cpu_count, (u64)RING_MAX) : RING_MAX;
+    if (s->limited)
+        most = (u32)MIN(share / cpu_count, (u64)most);
+    return MIN(most, RING_MAX);
 }
 
 static void free_ring(struct ring *r)

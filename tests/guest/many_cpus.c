@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -161,6 +162,99 @@ static void one_page_on_all(void)
     ok("a page that is replaced is new on all CPUs");
 }
 
+// --- an address space of two CPUs -------------------------------------------
+
+#define QUIT 4 // a turn, after those that check a page
+
+static volatile uint32_t *shared;
+static sigjmp_buf no_access;
+
+static void on_fault(int signal)
+{
+    siglongjmp(no_access, signal);
+}
+
+// The value, or -1: the page cannot be read; -2: it cannot be written.
+static int access_page(bool write)
+{
+    if (sigsetjmp(no_access, 1))
+        return write ? -2 : -1;
+    int value = (int)*shared;
+    if (write)
+        *shared = (uint32_t)value;
+    return value;
+}
+
+static int found; // by the observer in this turn
+
+// Reads and writes the page when it is its turn. Between turns it runs, so
+// that its CPU keeps the page in its TLB.
+static void *observe(void *cpu)
+{
+    run_on((int)(intptr_t)cpu);
+    for (uint32_t i = 1; i < QUIT; i++) {
+        while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != i)
+            __builtin_ia32_pause();
+        found = access_page(i == 2);
+        __atomic_store_n(&seen, i, __ATOMIC_RELEASE);
+    }
+    return NULL;
+}
+
+static int observed(uint32_t i)
+{
+    __atomic_store_n(&turn, i, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&seen, __ATOMIC_ACQUIRE) != i)
+        __builtin_ia32_pause();
+    return found;
+}
+
+// In a new process, which has never run on other CPUs.
+static int change_page(int cpu)
+{
+    pthread_t thread;
+    struct sigaction action = { .sa_handler = on_fault };
+
+    alarm(TEST_SECONDS);
+    check(!sigaction(SIGSEGV, &action, NULL));
+    turn = seen = 0;
+    shared = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    check(shared != MAP_FAILED);
+    *shared = 7;
+    check(!pthread_create(&thread, NULL, observe, (void *)(intptr_t)cpu));
+    check(observed(1) == 7);
+    check(!mprotect((void *)shared, PAGE, PROT_READ));
+    check(observed(2) == -2);
+    check(!munmap((void *)shared, PAGE));
+    check(observed(3) == -1);
+    check(!pthread_join(thread, NULL));
+    return 0;
+}
+
+// The address space has never been loaded on other CPUs: the child's affinity
+// is that of its parent.
+static void two_cpus_only(int first, int second)
+{
+    int status;
+
+    run_on(first);
+    pid_t child = fork();
+    check(child >= 0);
+    if (!child)
+        _exit(change_page(second));
+    check(waitpid(child, &status, 0) == child && status == 0);
+    check(set_mask(sizeof(all), all) == 0);
+}
+
+static void pairs(void)
+{
+    two_cpus_only(cpus - 1, cpus > 1 ? cpus - 2 : 0);
+    two_cpus_only(cpus - 1, 0);
+    two_cpus_only(0, cpus - 1);
+    ok("a page that one CPU changes is changed on the other");
+}
+
 int main(void)
 {
     alarm(TEST_SECONDS);
@@ -170,5 +264,6 @@ int main(void)
     each_cpu();
     sizes();
     one_page_on_all();
+    pairs();
     return 0;
 }

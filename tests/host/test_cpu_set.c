@@ -91,7 +91,8 @@ static void change(struct cpu_set *s, struct model *m)
     bool before = m->has[cpu];
     struct cpu_set other;
     struct model of_other;
-    switch (random_below(8)) {
+    bool included = true;
+    switch (random_below(9)) {
     case 0:
         cpu_set_add(s, cpu);
         m->has[cpu] = true;
@@ -122,6 +123,12 @@ static void change(struct cpu_set *s, struct model *m)
         *s = cpu_set_below(from);
         for (u32 i = 0; i < CPU_MAX; i++)
             m->has[i] = i < from;
+        break;
+    case 7:
+        other = random_set(&of_other);
+        for (u32 i = 0; i < CPU_MAX; i++)
+            included &= m->has[i] || !of_other.has[i];
+        assert_int_equal(cpu_set_includes(s, &other), included);
         break;
     default:
         *s = cpu_set_of(cpu);
@@ -157,6 +164,8 @@ static void edges(void **state UNUSED)
         assert_true(cpu_set_has(&all, 0) && cpu_set_has(&all, n - 1));
         assert_int_equal(cpu_set_next(&last, 0), n - 1);
         assert_false(cpu_set_has_other(&last, n - 1));
+        assert_true(cpu_set_includes(&all, &last));
+        assert_true(n == 1 || !cpu_set_includes(&last, &all));
         assert_false(n < CPU_MAX && in_words(n) && cpu_set_has(&all, n));
         snprintf(expected, sizeof(expected), n == 1 ? "0" : "0-%u", n - 1);
         assert_string_equal(cpu_set_list(&all, list, sizeof(list)), expected);

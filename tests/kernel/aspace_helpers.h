@@ -1,8 +1,8 @@
 // Helpers of the in-kernel tests of address spaces.
 //
-// These spaces are never loaded on a CPU: their memory is accessed with
-// aspace_read and aspace_write. Guest programs (tests/guest/mm_*.c) test the
-// rest.
+// The memory of these spaces is accessed with aspace_read and aspace_write;
+// only the test of the shootdown loads them on a CPU. Guest programs
+// (tests/guest/mm_*.c, many_cpus.c) test the rest.
 #pragma once
 
 #include "kernel/base/errno.h"

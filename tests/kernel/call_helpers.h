@@ -64,7 +64,8 @@ static inline bool get(struct report *r, bool reset)
 
 static inline void put(struct report *r)
 {
-    vmap_free(r->nodes, r->pages);
+    if (r->nodes)
+        vmap_free(r->nodes, r->pages);
 }
 
 // The sum of the records of a path, which is given innermost function first.

@@ -193,3 +193,46 @@ KERNEL_TEST(mm_threads_fault_in_one_space)
     aspace_unref(busy);
     expect(frames_of(FRAME_USER) == before);
 }
+
+// --- loaded on other CPUs ---------------------------------------------------
+
+// `as`, which no thread needs, stays loaded on CPU `user` (lazy TLB), until
+// CPU `changer` changes a page: then it is unloaded there.
+static void check_shootdown(struct aspace *as, u32 user, u32 changer, u32 prot)
+{
+    expect(put(as, AT, 1)); // the page is in the page tables
+    expect(!run_on(current, user));
+    aspace_switch(as);
+    expect(!run_on(current, changer));
+    expect(cpus[user]->aspace == as && cpu_set_has(&as->cpus, user));
+    expect(!cpu_set_has_other(&as->cpus, user));
+    expect(!aspace_protect(as, AT, PG, prot));
+    expect(cpus[user]->aspace != as && cpu_set_is_empty(&as->cpus));
+    expect(!aspace_protect(as, AT, PG, RW));
+}
+
+// The CPUs at both ends of each word of a set.
+KERNEL_TEST(mm_shootdown_reaches_cpus_of_each_word)
+{
+    if (cpu_count == 1) {
+        test_skip("one CPU");
+        return;
+    }
+    struct aspace *as = space();
+    expect(!map_at(as, AT, 1, RW, 0));
+    for (u32 first = 0; first < cpu_count; first += CPU_SET_WORD_BITS) {
+        u32 last = MIN(first + CPU_SET_WORD_BITS, cpu_count) - 1;
+        u32 elsewhere = first ? 0 : cpu_count - 1;
+        if (first != last) {
+            check_shootdown(as, first, last, PROT_R);
+            check_shootdown(as, last, first, 0);
+        }
+        check_shootdown(as, last, elsewhere, PROT_R);
+        check_shootdown(as, first, elsewhere, 0);
+    }
+    expect(!run_on(current, cpu_count - 1));
+    aspace_switch(as);
+    expect(!run_anywhere(current));
+    aspace_unref(as); // unloads it
+    expect(cpus[cpu_count - 1]->aspace != as);
+}

@@ -10,7 +10,8 @@ CPUS = 64
 # Under -icount CPUs that compute take turns of the host's, so these tests have few.
 KERNEL_TESTS = ("arch_calls_reach_every_cpu,arch_calls_reach_any_set,arch_calls_from_all_sides,"
                 "arch_cpus_know_themselves,arch_nmis_are_counted,affinity_is_kept,"
-                "timer_reaches_all_cpus,audit_balances_under_load,mm_threads_fault_in_one_space")
+                "timer_reaches_all_cpus,audit_balances_under_load,mm_threads_fault_in_one_space,"
+                "mm_shootdown_reaches_cpus_of_each_word")
 COMPUTE = "i=0; while [ $i -lt 2000 ]; do i=$((i + 1)); done"
 LAST = f"taskset {1 << (CPUS - 1):x}"
 SCRIPTS = {
@@ -22,6 +23,7 @@ SCRIPTS = {
     "sprofile": "sprofile --help >/dev/null; sprofile sh -c 'sleep 0.2'",
     "trace": f"trace record -o t {LAST} sh -c '{COMPUTE}' && trace report -c {CPUS - 1} t |"
              " grep -c sched/switch",
+    "rings": "trace record -b 16384 -o t2 true",
     "top": "top -b -n 1",
     "tasks": "tasks -c",
     "interrupts": "head -1 /proc/interrupts | wc -w; grep -c ^cpu /proc/stat",
@@ -59,7 +61,7 @@ def test_the_books_balance_on_each_cpu(outputs):
 def test_programs_use_all_cpus(outputs):
     run = outputs["programs"]
     assert run.status == 0 and run.output.startswith(f"{CPUS} CPUs\n"), run
-    assert run.output.count("\nok ") == 4, run
+    assert run.output.count("\nok ") == 5, run
 
 
 def test_a_thread_is_bound_to_the_last_cpu(outputs):
@@ -78,6 +80,12 @@ def test_profiles_have_all_cpus(outputs):
 def test_events_of_the_last_cpu_are_traced(outputs):
     run = outputs["trace"]
     assert run.status == 0 and int(run.output) >= 2, run
+
+
+def test_rings_of_all_cpus_have_addresses(outputs):
+    """16 MiB for each CPU would be more than the kernel's addresses: they are smaller."""
+    run = outputs["rings"]
+    assert run.status == 0 and " records, in t2" in run.errors, run
 
 
 def test_tools_list_all_cpus(outputs):

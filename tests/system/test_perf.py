@@ -32,6 +32,7 @@ head -c $((size / 2 + 1)) all.perf >half.perf; profile --repair half.perf
 head -c $((size - 7)) all.perf >most.perf; profile --repair most.perf
 profile --repair all.perf
 head -c 150 all.perf >none.perf; profile --repair none.perf
+taskset 2 profile -o bound.perf true
 
 profile -o /dev/null true
 profile -o /none/file true
@@ -223,6 +224,9 @@ def test_header(out):
     assert re.search(r"cpudesc : [^;]*\S[^;]*$", text, re.MULTILINE), text
     assert "cmdline : sprofile -g --json -R -F 2000 -o all.perf sh -c" in text
     assert "name = cpu-clock" in text
+    # The machine's CPUs, not only those that `profile` may use.
+    text = perf(out, "report", "-i", "bound.perf", "--header-only")
+    assert "nrcpus online : 4" in text
 
 
 def test_cut_off(out):

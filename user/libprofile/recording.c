@@ -1,6 +1,8 @@
 #define _GNU_SOURCE // asprintf
 #include "recording.h"
 
+#include "user/libstrobe/sysinfo.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,14 @@ static void read_cpu_name(char *name, size_t size)
         fclose(f);
 }
 
+// Those of the machine, not only those that this process may use.
+static uint32_t count_cpus(void)
+{
+    size_t count = 0;
+    free(sysinfo_read_cpu("system.cpus", &count));
+    return (uint32_t)count;
+}
+
 void recording_begin(struct recording *r, char *const *command,
                      struct events *events)
 {
@@ -56,7 +66,7 @@ void recording_begin(struct recording *r, char *const *command,
         .release = name.release,
         .version = name.version,
         .machine = name.machine,
-        .cpus = sysconf(_SC_NPROCESSORS_ONLN),
+        .cpus = count_cpus(),
         .command = command,
     };
     environment.kernel_id_size = kernel_build_id(environment.kernel_id);

@@ -5,6 +5,8 @@
 
 #include "user/libstrobe/sysinfo.h"
 
+#include <strobe/abi.h>
+
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -46,14 +48,31 @@ void run_anywhere(void)
 
 // ---- alike
 
-// The features of this CPU (CPUID leaf 1), and its APIC id.
+struct cpuid {
+    uint32_t a, b, c, d;
+};
+
+static struct cpuid cpuid(uint32_t leaf)
+{
+    struct cpuid r = { .a = leaf };
+
+    __asm__ volatile("cpuid" : "+a"(r.a), "=b"(r.b), "+c"(r.c), "=d"(r.d));
+    return r;
+}
+
+// The features of this CPU (CPUID leaf 1), and its APIC id: that of 32 bits
+// where CPUID has it (leaf 0BH, SDM vol. 2A, CPUID).
 static uint64_t features(uint32_t *apic_id)
 {
-    uint32_t a = 1, b, c = 0, d;
+    struct cpuid one = cpuid(1);
 
-    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    *apic_id = b >> 24;
-    return (uint64_t)c << 32 | d;
+    *apic_id = one.b >> 24;
+    if (cpuid(0).a >= 0xb) {
+        struct cpuid topology = cpuid(0xb);
+        if (topology.b & 0xffff)
+            *apic_id = topology.d;
+    }
+    return (uint64_t)one.c << 32 | one.d;
 }
 
 // Intel's erratum FDIV of the first Pentiums: 4195835 / 3145727.
@@ -64,15 +83,19 @@ static bool divides_wrongly(void)
     return a / b * b - a > 1 || a / b * b - a < -1;
 }
 
-// Whether the calling thread, moved to `cpu`, runs on one where it did not run
+// Whether the calling thread, after a move, runs on a CPU where it did not run
 // before.
 static bool is_new(uint32_t apic_id)
 {
-    static bool seen[256];
-    bool before = seen[apic_id];
+    static uint32_t seen[STROBE_CPUS_MAX], seen_count;
 
-    seen[apic_id] = true;
-    return !before;
+    for (uint32_t i = 0; i < seen_count; i++) {
+        if (seen[i] == apic_id)
+            return false;
+    }
+    if (seen_count < STROBE_CPUS_MAX)
+        seen[seen_count++] = apic_id;
+    return true;
 }
 
 void check_cpus(void)

@@ -276,16 +276,40 @@ void lapic_send_ipi(u32 apic_id, u32 vector)
     send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
 }
 
-void lapic_send_ipi_set(const struct cpu_set *set, u32 vector)
+static bool has_all_but(const struct cpu_set *set, u32 own)
 {
-    assert(vector >= 16);
-    u32 flags = irq_save(); // this CPU must not change by migration
-    u32 own = this_cpu()->id;
+    struct cpu_set others = cpu_set_below(cpu_count);
+    cpu_set_remove(&others, own);
+    return cpu_set_includes(set, &others);
+}
+
+static void send_each(const struct cpu_set *set, u32 own, u32 vector)
+{
     CPU_SET_FOR_EACH(cpu, set)
     {
         if (cpu != own)
             lapic_send_ipi(cpus[cpu]->apic_id, vector);
     }
+}
+
+static void send_others(u32 vector)
+{
+    if (!fault_due(FAULT_IPI))
+        send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_FIXED | vector);
+}
+
+// All others are interrupted by one command, as they are by an NMI. It has no
+// effect on CPUs that are not used: they are halted with interrupts off, and
+// their LAPIC is disabled by the INIT.
+void lapic_send_ipi_set(const struct cpu_set *set, u32 vector)
+{
+    assert(vector >= 16);
+    u32 flags = irq_save(); // this CPU must not change by migration
+    u32 own = this_cpu()->id;
+    if (cpu_count > 1 && has_all_but(set, own))
+        send_others(vector);
+    else
+        send_each(set, own, vector);
     irq_restore(flags);
 }
 
