@@ -120,7 +120,7 @@ u32 branch_stacks_callers(u32 *out, u32 max)
 
 // The new program has none of the old one's calls. (Without recording nothing
 // is loaded.)
-static void execed(struct task *t)
+static void empty_at_exec(struct task *t)
 {
     if (t != current->task)
         return;
@@ -130,5 +130,5 @@ static void execed(struct task *t)
     irq_restore(flags);
 }
 
-static const struct task_observer branch_observer = { .execed = execed };
+static const struct task_observer branch_observer = { .execed = empty_at_exec };
 TASK_OBSERVER(branch_observer);

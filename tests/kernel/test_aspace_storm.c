@@ -227,7 +227,8 @@ KERNEL_TEST(mm_shootdown_reaches_cpus_of_each_word)
             check_shootdown(as, first, last, PROT_R);
             check_shootdown(as, last, first, 0);
         }
-        check_shootdown(as, last, elsewhere, PROT_R);
+        if (last != elsewhere)
+            check_shootdown(as, last, elsewhere, PROT_R);
         check_shootdown(as, first, elsewhere, 0);
     }
     expect(!run_on(current, cpu_count - 1));

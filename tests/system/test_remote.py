@@ -74,7 +74,7 @@ def check_recorded(path, errors, *symbols):
     text = report(path)
     assert "Cut off" not in text and "lost with" not in text, text
     way = re.search(r"^Remote:  (\d+) datagrams, 0 of them lost; (\d+) bytes as (\d+), \d+ "
-                    r"sent again\n +sending cost (\d\.\d+) % of the CPUs: (\S+) ms the "
+                    r"sent again\n +sending cost (\d+\.\d+) % of the CPUs: (\S+) ms the "
                     r"program, (\S+) ms the network's thread$", text, re.MULTILINE)
     assert way and int(way[1]) > 2 and int(way[3]) < int(way[2]), text
     assert float(way[5]) > 0, text

@@ -209,18 +209,22 @@ void thread_born(struct thread *t, u32 slot, bool fork)
     births = b;
 }
 
-// The idle thread's path continues that of the thread which waits.
+// The idle thread's path continues that of the thread which waits. Frames that
+// were folded into their caller's node stay so.
 static void begin_idle(struct thread *idle, struct node *waits)
 {
     struct node *n = idle_after(waits);
+    const struct node *caller = NULL;
     for (u32 i = 0; i <= idle->kernel.count; i++) {
         struct node **at =
             i < idle->kernel.count ? &idle->kernel.list[i].before : &idle->node;
         const struct node *old = *at;
-        if (i > 0 && old->kind == NODE_ROOT)
-            return; // an interrupt in the idle thread
-        if (i > 0)
+        if (i > 0 && old != caller) {
+            if (old->kind == NODE_ROOT)
+                return; // an interrupt in the idle thread
             n = child(n, old->kind, old->site, old->vector);
+        }
+        caller = old;
         *at = n;
     }
 }
