@@ -22,6 +22,7 @@
 #include "kernel/stream/stream.h"
 #include "kernel/task/task.h"
 #include "kernel/trace/point.h"
+#include "lib/cpu_memory.h"
 #include "lib/string.h"
 
 #define TABLE_PAGES \
@@ -31,7 +32,8 @@ static struct spinlock lock = SPINLOCK_INIT("branch stacks");
 static struct branch_place *table; // NULL: nothing is recorded
 static u32 users;                  // streams_lock
 static u32 owner[CPU_MAX];
-static struct lbr_stack moved[CPU_MAX]; // used by its CPU, interrupts off
+static struct lbr_stack *moved[CPU_MAX]; // used by its CPU, interrupts off
+CPU_MEMORY(moved, 1);
 
 static void switched(const void *record)
 {
@@ -42,16 +44,16 @@ static void switched(const void *record)
     WRITE_ONCE(owner[cpu], 0);
     barrier();
     if (s->prev && known) {
-        lbr_save(&moved[cpu]);
+        lbr_save(moved[cpu]);
         spin_lock(&lock);
-        branch_place_put(table, s->prev, then, &moved[cpu]);
+        branch_place_put(table, s->prev, then, moved[cpu]);
         spin_unlock(&lock);
     }
     if (s->next) {
         spin_lock(&lock);
-        branch_place_take(table, s->next, then, &moved[cpu]);
+        branch_place_take(table, s->next, then, moved[cpu]);
         spin_unlock(&lock);
-        lbr_load(&moved[cpu]);
+        lbr_load(moved[cpu]);
     }
     barrier();
     WRITE_ONCE(owner[cpu], s->next);
@@ -66,8 +68,8 @@ static void begin_here(void *arg UNUSED)
     u32 cpu = this_cpu()->id;
     WRITE_ONCE(owner[cpu], 0);
     barrier();
-    moved[cpu].count = 0;
-    lbr_load(&moved[cpu]);
+    moved[cpu]->count = 0;
+    lbr_load(moved[cpu]);
     barrier();
     WRITE_ONCE(owner[cpu], READ_ONCE(current->tid));
 }

@@ -243,7 +243,7 @@ static void strangers(void)
     check(client.state == REMOTE_SILENT && client.rejected == 0);
     check(client.session == 0);
     key_words[1] = right;
-    wait_said("datagrams without the key or damaged, the last from 127.0.0.1:");
+    wait_said("without the key or damaged, the last from 127.0.0.1:");
     BEGIN(REMOTE_TOP, "-n", "1");
     serve_to_the_end();
     check(client.state == REMOTE_ENDED);

@@ -144,7 +144,7 @@ def test_strangers(network):
             data = draw.randbytes(draw.randrange(1400))
             s.sendto(draw.choice((data, b"SR\1h" + data)), ("127.0.0.1", network.port))
         assert not select.select([s], [], [], 0.5)[0]
-    network.wait_for("datagrams without the key or damaged, the last from 10.0.2.2:")
+    network.wait_for("without the key or damaged, the last from 10.0.2.2:")
     status, _, errors = network.run("top", key="0" * 32)
     assert status == 1 and "no answer: does remote run there, with this key?" in errors
     status, output, errors = network.run("top", "--", "-n", "1")

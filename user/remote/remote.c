@@ -122,9 +122,9 @@ static void say_rejected(uint64_t now)
     if (said_ms != 0 && now - said_ms < MESSAGE_MS)
         return;
     said_ms = now;
-    complain("%" PRIu64 " datagrams without the key or damaged, the last from "
+    complain("%" PRIu64 " datagram%s without the key or damaged, the last from "
              "%s: ignored",
-             rejected, name_of(&link_.from, from));
+             rejected, rejected == 1 ? "" : "s", name_of(&link_.from, from));
 }
 
 static void begin(void)

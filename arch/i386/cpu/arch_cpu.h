@@ -131,3 +131,12 @@ static inline struct cpuid cpuid(u32 leaf, u32 subleaf)
                      : "a"(leaf), "c"(subleaf));
     return r;
 }
+// As EAX, EBX, ECX, EDX, for what is tested with models of CPUs.
+static inline void cpuid_words(u32 leaf, u32 subleaf, u32 words[4])
+{
+    struct cpuid r = cpuid(leaf, subleaf);
+    words[0] = r.eax;
+    words[1] = r.ebx;
+    words[2] = r.ecx;
+    words[3] = r.edx;
+}

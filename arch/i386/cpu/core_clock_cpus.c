@@ -16,17 +16,8 @@ static bool described;
 static bool measured; // all CPUs have APERF and MPERF
 static struct strobe_core_clock description;
 
-static void read_cpuid(u32 leaf, u32 subleaf, u32 r[4])
-{
-    struct cpuid id = cpuid(leaf, subleaf);
-    r[0] = id.eax;
-    r[1] = id.ebx;
-    r[2] = id.ecx;
-    r[3] = id.edx;
-}
-
 static const struct core_clock_io machine_io = { .read = read_msr_safely,
-                                                 .cpuid = read_cpuid };
+                                                 .cpuid = cpuid_words };
 
 struct described_cpus {
     struct strobe_core_clock of[CPU_MAX];
@@ -66,27 +57,28 @@ void core_clock_describe(struct strobe_core_clock *out)
 }
 
 struct cycles {
-    u64 actual[CPU_MAX], reference[CPU_MAX];
+    struct spinlock lock;
+    u64 actual, reference;
 };
 
 // The two are read together: between the two reads a CPU runs some 100 cycles.
 static void read_here(void *arg)
 {
     struct cycles *c = arg;
-    u32 cpu = this_cpu()->id;
-    read_msr_safely(MSR_APERF, &c->actual[cpu]);
-    read_msr_safely(MSR_MPERF, &c->reference[cpu]);
+    u64 actual = 0, reference = 0;
+    read_msr_safely(MSR_APERF, &actual);
+    read_msr_safely(MSR_MPERF, &reference);
+    spin_lock(&c->lock);
+    c->actual += actual;
+    c->reference += reference;
+    spin_unlock(&c->lock);
 }
 
 void core_clock_read(struct strobe_core_clock *out)
 {
-    struct cycles c = { 0 };
-    out->actual = out->reference = 0;
-    if (!READ_ONCE(measured))
-        return;
-    smp_call_all(read_here, &c);
-    for (u32 i = 0; i < cpu_count; i++) {
-        out->actual += c.actual[i];
-        out->reference += c.reference[i];
-    }
+    struct cycles c = { .lock = SPINLOCK_INIT("core clock's cycles") };
+    if (READ_ONCE(measured))
+        smp_call_all(read_here, &c);
+    out->actual = c.actual;
+    out->reference = c.reference;
 }

@@ -1,29 +1,33 @@
 // Branch records of the real machine: all CPUs.
 //
-// Each CPU uses its own struct lbr. `lock` guards detection and the number of
-// users; `recording` is written by each CPU for itself, with interrupts off.
+// Each CPU uses its own struct lbr_cpu. `lock` guards detection and the number
+// of users; `recording` is written by each CPU for itself, with interrupts off.
 
 #include "arch/cpu.h"
 #include "arch/i386/pmu/lbr.h"
 #include "arch/i386/pmu/machine.h"
 #include "kernel/base/log.h"
 #include "kernel/sync/mutex.h"
+#include "lib/cpu_memory.h"
 
 static struct mutex lock = MUTEX_INIT(lock, "branch records");
-static struct lbr lbrs[CPU_MAX];
-static bool recording[CPU_MAX];
-static bool detected;                // lock
-static const char *reasons[CPU_MAX]; // constant after detection
-static u32 users;                    // lock
+static struct lbr_cpu {
+    struct lbr lbr;
+    const char *why_not; // constant after detection
+    bool recording;
+} * lbr_cpus[CPU_MAX];
+CPU_MEMORY(lbr_cpus, 1);
+static bool detected; // lock
+static u32 users;     // lock
 
-static struct lbr *this_lbr(void)
+static struct lbr_cpu *here(void)
 {
-    return &lbrs[this_cpu()->id];
+    return lbr_cpus[this_cpu()->id];
 }
 
 static void detect_here(void *arg UNUSED)
 {
-    reasons[this_cpu()->id] = lbr_detect(this_lbr(), &pmu_machine_io);
+    here()->why_not = lbr_detect(&here()->lbr, &pmu_machine_io);
 }
 
 const char *lbr_why_not(void)
@@ -34,8 +38,8 @@ const char *lbr_why_not(void)
     detected = true;
     mutex_unlock(&lock);
     for (u32 i = 0; i < cpu_count; i++) {
-        if (reasons[i])
-            return reasons[i];
+        if (lbr_cpus[i]->why_not)
+            return lbr_cpus[i]->why_not;
     }
     return NULL;
 }
@@ -44,20 +48,20 @@ u32 lbr_depth(void)
 {
     u32 depth = LBR_DEPTH_MAX;
     for (u32 i = 0; i < cpu_count; i++)
-        depth = MIN(depth, lbrs[i].depth);
+        depth = MIN(depth, lbr_cpus[i]->lbr.depth);
     return depth;
 }
 
 static void begin_here(void *arg UNUSED)
 {
-    lbr_begin(this_lbr());
-    recording[this_cpu()->id] = true;
+    lbr_begin(&here()->lbr);
+    here()->recording = true;
 }
 
 static void end_here(void *arg UNUSED)
 {
-    recording[this_cpu()->id] = false;
-    lbr_end(this_lbr());
+    here()->recording = false;
+    lbr_end(&here()->lbr);
 }
 
 void lbr_start_all(void)
@@ -81,15 +85,15 @@ void lbr_save(struct lbr_stack *out)
 {
     assert_checked(!irqs_enabled());
     out->count = 0;
-    if (recording[this_cpu()->id] && lbr_records(this_lbr()))
-        lbr_store(this_lbr(), out);
+    if (here()->recording && lbr_records(&here()->lbr))
+        lbr_store(&here()->lbr, out);
 }
 
 void lbr_load(const struct lbr_stack *in)
 {
     assert_checked(!irqs_enabled());
-    const struct lbr *l = this_lbr();
-    if (!recording[this_cpu()->id])
+    const struct lbr *l = &here()->lbr;
+    if (!here()->recording)
         return;
     if (!lbr_records(l))
         lbr_begin(l);
@@ -98,7 +102,7 @@ void lbr_load(const struct lbr_stack *in)
 
 u32 lbr_callers(u32 *out, u32 max)
 {
-    const struct lbr *l = this_lbr();
-    bool records = READ_ONCE(recording[this_cpu()->id]) && lbr_records(l);
+    const struct lbr *l = &here()->lbr;
+    bool records = READ_ONCE(here()->recording) && lbr_records(l);
     return records ? lbr_list(l, out, max) : 0;
 }

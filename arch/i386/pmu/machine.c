@@ -23,15 +23,6 @@ static struct mutex pmu_lock = MUTEX_INIT(pmu_lock, "pmu");
 
 // --- registers --------------------------------------------------------------
 
-static void read_cpuid(u32 leaf, u32 subleaf, u32 r[4])
-{
-    struct cpuid id = cpuid(leaf, subleaf);
-    r[0] = id.eax;
-    r[1] = id.ebx;
-    r[2] = id.ecx;
-    r[3] = id.edx;
-}
-
 static NOTRACE void unmask_lvt(void)
 {
     lapic_counter_nmi(true);
@@ -52,7 +43,7 @@ static void work(void)
 const struct pmu_io pmu_machine_io = {
     .read = read_msr_safely,
     .write = write_msr_safely,
-    .cpuid = read_cpuid,
+    .cpuid = cpuid_words,
     .unmask_lvt = unmask_lvt,
     .mask_lvt = mask_lvt,
     .work = work,
