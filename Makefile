@@ -607,7 +607,8 @@ $(HOST_TESTS): $(B)/host/%: $(B)/host/tests/host/%.c.o $(HOST_LIB) \
 	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lcmocka -lm
 
 $(LWIP_SOURCES:%=$(B)/host/%.o): private HOST_FLAGS += $(LWIP_FLAGS) -w
-NET_TEST := $(addprefix $(B)/host/,tests/host/test_net.c.o kernel/net/frame.c.o)
+NET_TEST := $(addprefix $(B)/host/,tests/host/test_net.c.o kernel/net/frame.c.o \
+	kernel/net/timers.c.o)
 $(NET_TEST): private HOST_FLAGS += $(LWIP_FLAGS)
 $(NET_TEST): | $(LWIP)
 $(B)/host/test_net: $(LWIP_SOURCES:%=$(B)/host/%.o)
@@ -621,6 +622,15 @@ REPLAYS := $(if $(filter x86_64 i%86,$(shell uname -m)),\
 FUZZERS := $(HARNESSES:%=$(B)/fuzz/%)
 FUZZER_CC := tools/fuzz-host/cc
 CROSS_LIB := /usr/i686-linux-gnu/lib
+# The harness of received frames, with lwIP.
+NET_FUZZ := tests/fuzz/host/net.c.o kernel/net/frame.c.o kernel/net/timers.c.o
+$(NET_FUZZ:%=$(B)/replay/%): private HOST_FLAGS += $(LWIP_FLAGS)
+$(NET_FUZZ:%=$(B)/fuzz/%): private FUZZER_FLAGS += $(LWIP_FLAGS)
+$(LWIP_SOURCES:%=$(B)/replay/%.o): private HOST_FLAGS += $(LWIP_FLAGS) -w
+$(LWIP_SOURCES:%=$(B)/fuzz/%.o): private FUZZER_FLAGS += $(LWIP_FLAGS) -w
+$(foreach o,replay fuzz,$(NET_FUZZ:%=$(B)/$o/%) $(LWIP_SOURCES:%=$(B)/$o/%.o)): | $(LWIP)
+$(B)/replay/fuzz_net: $(LWIP_SOURCES:%=$(B)/replay/%.o)
+$(B)/fuzz/net: $(LWIP_SOURCES:%=$(B)/fuzz/%.o)
 REPLAY_LINK := -Wl,--disable-new-dtags,-rpath,$(CROSS_LIB) -Wl,--dynamic-linker=$(CROSS_LIB)/ld-linux.so.2
 
 $(B)/replay/flags: FORCE

@@ -91,7 +91,7 @@ static void take_size(const u8 *d, struct ata_disk *out)
     out->flush_wide = out->wide && commands & COMMANDS_FLUSH_EXT;
     out->sector_bytes = SECTOR_USUAL;
     if (VALID(size) && size & SECTOR_LARGE)
-        out->sector_bytes = two_words(d, SECTOR_WORDS) * 2;
+        out->sector_bytes = MIN(two_words(d, SECTOR_WORDS), UINT32_MAX / 2) * 2;
 }
 
 const char *ata_parse_identify(const u8 d[ATA_IDENTIFY_BYTES],

@@ -209,10 +209,13 @@ static bool take_copy(const struct partition_disk *d, u64 lba,
                       struct partition_table *t)
 {
     struct gpt g;
-    t->count = 0;
-    t->more = false;
-    return !d->read(d->arg, lba, t->sector) &&
-           take_header(d, t->sector, lba, &g) && take_entries(d, &g, t);
+    bool right = !d->read(d->arg, lba, t->sector) &&
+                 take_header(d, t->sector, lba, &g) && take_entries(d, &g, t);
+    if (!right) {
+        t->count = 0;
+        t->more = false;
+    }
+    return right;
 }
 
 // The first copy, or the one in the last sector (5.3.2).

@@ -124,7 +124,7 @@ void fat_forget(struct fat *f);
 // --- fat_file.c
 
 // Whether the chain has an end, and suffices for the size; a directory has one.
-// To be called before the node is used. Not for the root.
+// To be called before the node is used. fat_mount has done it for the root.
 int fat_check(struct fat *f, const struct fat_node *n);
 // Bytes done (0: at the end) or an error. A write grows the file, but leaves no
 // hole: pos <= n->size. It may do less than all.

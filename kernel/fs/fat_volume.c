@@ -113,7 +113,10 @@ static const char *take_large_layout(struct fat *f)
     }
     u32 info = disk_word(s + BPB_INFO), reserved = disk_word(s + BPB_RESERVED);
     read_info(f, info < reserved ? info : 0);
-    return NULL;
+    // Of a root whose clusters are free others would get them.
+    struct fat_node root;
+    fat_root(f, &root);
+    return fat_check(f, &root) ? "its root directory is broken" : NULL;
 }
 
 const char *fat_mount(struct fat *f, const struct fat_disk *disk)

@@ -9,10 +9,12 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 
@@ -232,6 +234,19 @@ static int do_select(void)
     return outcome(select(501, &set, NULL, NULL, &soon) == 0);
 }
 
+// To itself. A datagram that finds no memory is lost.
+static int do_socket(void)
+{
+    struct sockaddr_in own = { .sin_family = AF_INET, .sin_port = htons(5001) };
+    char byte = 'x';
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return outcome(
+        fd >= 0 && bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0 &&
+        sendto(fd, &byte, 1, 0, (struct sockaddr *)&own, sizeof(own)) == 1 &&
+        recv(fd, &byte, 1, 0) == 1 && close(fd) == 0);
+}
+
 static void on_usr1(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info, (void)context;
@@ -366,6 +381,7 @@ static const struct operation {
     { "/proc", do_proc },
     { "poll", do_poll },
     { "select", do_select },
+    { "a socket", do_socket },
     { "signals", do_signals },
     { "a thread", do_threads },
     { "terminal", do_terminal },

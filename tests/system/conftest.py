@@ -11,7 +11,8 @@ import textwrap
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
+sys.path[:0] = [os.path.dirname(__file__),
+                os.path.join(os.path.dirname(__file__), "../../tools")]
 
 from machine import ROOT, Console, Results, use_clock  # noqa: E402
 from result import Result, of_process  # noqa: E402

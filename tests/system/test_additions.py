@@ -117,7 +117,7 @@ def test_a_call_a_device_and_a_source_are_added(tmp_path):
     tree = Tree(tmp_path)
     shared = tree.share_objects()
     add_all(tree)
-    for goals in ("docs",), ("-j2", "build/kernel.elf", *shared):
+    for goals in ("docs",), ("-j2", "build/kernel.elf", shared):
         done = tree.make(*goals, CI="true")
         assert done.returncode == 0, done
     assert "| 1003 | answer | question, *user* answer |  |" in \

@@ -56,6 +56,13 @@ def test_start_up(step):
     assert n > 1, f"there is no allocation below {step}"
 
 
+def test_network_stack():
+    """The first socket starts it: lwIP takes a timer without memory for a broken
+    invariant of its own, so kernel/net/timers.c needs none."""
+    result = checked("/test/udp", "fail_alloc=1,net_stack_start", smp=1)
+    assert result.status == 0 and "ok " in result.output and nothing_lost(result), result
+
+
 def test_sensors_from_start_up_on():
     """sensors= takes mutexes where that may be done, and patches code."""
     result = checked("sensors | grep -c ' open '", "sensors=all")

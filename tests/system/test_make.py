@@ -16,6 +16,7 @@ import pyte
 
 from machine import (ANSWER_PATIENCE, COLUMNS, PATIENCE, PROMPT, ROOT, ROWS,
                      VM)
+from shared_objects import SAME_PATHS, copy_objects
 
 CROSS_GCC = "i686-linux-gnu-gcc"
 OBJECT = "build/kernel/lib/date.c.o"
@@ -49,11 +50,9 @@ class Tree:
 
     def share_objects(self):
         """make compiles what differs from ROOT, whose kernel is built. Returns the
-        options for that: the objects know ROOT's name."""
-        for name in "kernel", "lwip":
-            shutil.copytree(f"{ROOT}/build/{name}", f"{self.path}/build/{name}",
-                            symlinks=True)
-        return (f"SAME_PATHS=-ffile-prefix-map={ROOT}=.",)
+        option for that."""
+        copy_objects(self.path)
+        return SAME_PATHS
 
     def write(self, name, text):
         with open(f"{self.path}/{name}", "w") as file:

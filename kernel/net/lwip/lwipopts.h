@@ -16,6 +16,9 @@
 #define mem_clib_calloc(n, size) kzalloc((n) * (size))
 #define mem_clib_free kfree
 
+// kernel/net/timers.c
+#define LWIP_TIMERS_CUSTOM 1
+
 #define LWIP_TCP 0
 #define LWIP_RAW 0
 #define LWIP_DHCP 1
