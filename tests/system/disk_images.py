@@ -87,3 +87,18 @@ def take(disk, first, count, image):
                     "iflag=skip_bytes,count_bytes", f"skip={first * SECTOR}",
                     f"count={count * SECTOR}"], check=True, capture_output=True)
     return str(image)
+
+
+def writers(folder):
+    """A script that writes from three sides, and says "ready", until a write fails; then
+    /tmp/gone ends the profile."""
+    return f"""\
+(cd {folder}; : >open; exec 3>>open; while echo more; do :; done >&3; echo later >later
+) 2>/tmp/shell &
+profile -o {folder}/perf.data -- sh -c 'until [ -e /tmp/gone ]; do ls /proc >/dev/null; done
+' >/tmp/profile 2>&1 &
+profile=$!
+until [ "$(stat -c %s {folder}/perf.data 2>/dev/null || echo 0)" -gt 2000 ]; do sleep 0.1; done
+echo ready >/dev/kmsg
+while dd if=/dev/zero of={folder}/zeros bs=32k count=100 2>/tmp/dd; do :; done
+"""

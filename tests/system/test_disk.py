@@ -6,8 +6,8 @@ import re
 import pytest
 
 from checkers import NOTHING_LOST, options
-from disk_images import (BASIC_DATA, LINUX, SECTOR, check, clean, make_fat,
-                         make_gpt, mbr, mtools, put, take)
+from disk_images import (BASIC_DATA, LINUX, SECTOR, check, clean, make_fat, make_gpt, mbr, mtools,
+                         put, take, writers)
 from machine import vm
 from monitor import Monitored
 from test_stick import read_profile, repair_profile
@@ -138,15 +138,7 @@ balanced
 
 
 # Written from three sides until the disk fails.
-FAILING = DISK + """disk
-(cd /disk; : >open; exec 3>>open; while echo more; do :; done >&3; echo later >later
-) 2>/tmp/shell &
-profile -o /disk/perf.data -- sh -c 'until [ -e /tmp/gone ]; do ls /proc >/dev/null; done
-' >/tmp/profile 2>&1 &
-profile=$!
-until [ "$(stat -c %s /disk/perf.data 2>/dev/null || echo 0)" -gt 2000 ]; do sleep 0.1; done
-echo ready >/dev/kmsg
-while dd if=/dev/zero of=/disk/zeros bs=32k count=100 2>/tmp/dd; do :; done
+FAILING = DISK + "disk\n" + writers("/disk") + """\
 touch /tmp/gone; wait $profile; echo "profile: $?"; wait
 cat /tmp/shell; grep zeros /tmp/dd; grep /disk /tmp/profile; ls /disk
 """ + BALANCED

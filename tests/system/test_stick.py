@@ -9,7 +9,7 @@ import pytest
 
 from checkers import NOTHING_LOST, options
 from disk_images import BASIC_DATA, EFI_SYSTEM as EFI_SYSTEM_GUID
-from disk_images import check, clean, make_fat, make_gpt, mtools, put, take
+from disk_images import check, clean, make_fat, make_gpt, mtools, put, take, writers
 from machine import ROOT, vm
 from monitor import Monitored
 from tiers import realtime
@@ -128,15 +128,7 @@ def test_on_the_boot_stick(tmp_path, firmware):
 
 
 # Written from three sides until the stick is pulled out; then another one comes.
-PULLED = STICK + """stick
-(cd /usb; : >open; exec 3>>open; while echo more; do :; done >&3; echo later >later
-) 2>/tmp/shell &
-profile -o /usb/perf.data -- sh -c 'until [ -e /tmp/gone ]; do ls /proc >/dev/null; done
-' >/tmp/profile 2>&1 &
-profile=$!
-until [ "$(stat -c %s /usb/perf.data 2>/dev/null || echo 0)" -gt 2000 ]; do sleep 0.1; done
-echo ready >/dev/kmsg
-while dd if=/dev/zero of=/usb/zeros bs=32k count=100 2>/tmp/dd; do :; done
+PULLED = STICK + "stick\n" + writers("/usb") + """\
 while [ -e /usb ]; do sleep 0.1; done
 touch /tmp/gone; wait $profile; echo "profile: $?"; wait
 cat /tmp/shell; grep zeros /tmp/dd; grep /usb /tmp/profile; echo "machine goes on" >/dev/kmsg
