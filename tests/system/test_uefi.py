@@ -68,8 +68,7 @@ def test_the_memory_test(firmware, bits):
     with Monitored("true", "--firmware", firmware, "--menu", "Memory test",
                    smp=1) as machine:
         machine.wait_for("Status: Testing")
-        assert re.search(rf"Memtest86\+.*<ESC> Exit.*x{bits}\b", machine.console(),
-                         re.DOTALL), machine.console()
+        machine.wait_for(rf"(?s)Memtest86\+.*<ESC> Exit.*x{bits}\b")
 
 
 # Text of all kinds on tty0; the cursor is behind "end". Then it waits for ever: an idle
