@@ -2,6 +2,7 @@
 #include "arch/clock.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/errno.h"
+#include "kernel/sched/thread.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timecounter.h"
 #include "tests/kernel/test.h"
@@ -123,6 +124,7 @@ KERNEL_TEST(devices_long_one_shot_is_split)
     callout_init(&s.timeout, shot_fired, CALLOUT_INTERRUPT);
     u64 due = clock_now_ns() + 2500 * NSEC_PER_MSEC;
     callout_set(&s.timeout, due);
+    thread_sleep_until(due, WAIT_UNINTERRUPTIBLE);
     wait_for(&s);
     expect(s.fired >= due);
     callout_drain(&s.timeout);
