@@ -123,8 +123,9 @@ static const char *take_mbr(const struct partition_disk *d,
         };
         if (!e[MBR_TYPE])
             continue;
-        if (!p.start || !p.sectors || p.start >= d->sectors ||
-            p.sectors > d->sectors - p.start)
+        if (!p.start || !p.sectors)
+            p.unfit = "it is empty, or begins at the table";
+        else if (p.start >= d->sectors || p.sectors > d->sectors - p.start)
             p.unfit = "it is larger than the disk";
         add(t, &p);
     }

@@ -68,7 +68,7 @@ def gpt_copies(sectors, partitions):
 def make_gpt(path, sectors, partitions):
     with open(path, "wb") as file:
         file.truncate(sectors * SECTOR)
-        file.write(mbr((0xee, 1, sectors - 1)))
+        file.write(mbr((0xee, 1, min(sectors - 1, 0xffffffff))))
         for at, data in gpt_copies(sectors, partitions):
             file.seek(at * SECTOR)
             file.write(data)

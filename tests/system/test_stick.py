@@ -218,16 +218,46 @@ balanced
     repair_profile(first, "perf.data", tmp_path, "profile -o /usb/perf.data")
 
 
-def test_no_memory_at_first(tmp_path):
-    """The stick is not mounted by itself; it can be, as soon as there is memory."""
-    run = vm("""until dmesg | grep -q "stick cannot be mounted"; do sleep 0.1; done
-        mkdir /usb; mount -t vfat none /usb && echo text >/usb/file && cat /usb/file
-        stats --audit >/dev/null && echo balanced""",
-             "--usb-stick", make_fat(tmp_path / "stick"), "--kargs",
-             "fail_alloc=2,fat_fs_mount", *options("addresses"), smp=1)
-    assert run.status == 0 and run.output == "text\nbalanced\n", run
+NO_ROOM = """until dmesg | grep -q "stick cannot be mounted"; do sleep 0.1; done
+mkdir /usb; mount -t vfat none /usb && seq 20000 >/usb/file && cd /usb && cp file copy
+echo x | dd of=file bs=1 seek=390000 2>/dev/null || echo no room
+truncate -s 390000 file || echo no room; truncate -s 4G file || echo no room
+stat -c %s file; seq 20000 | cmp - file; seq 60000 >fill || echo full
+mkdir folder || echo full; rm fill; mkdir folder; ls; cd /; sync
+mkdir /tmp/other; mount -t vfat 1-4 /tmp/other; mount -t vfat none /tmp/other
+sprofile -o /usb/p.data -- sh -c 'until [ -e /tmp/end ]; do sleep 0.1; done' >/dev/null &
+until [ -e /usb/p.data ]; do sleep 0.1; done
+umount /usb; umount -l /usb; mount -t vfat 1-4 /tmp/other; ls /usb; touch /tmp/end; wait
+mount -t vfat 1-4 /tmp/other
+profile --repair /tmp/other/p.data | grep -o "was whole"; umount /tmp/other
+stats --audit >/dev/null && echo balanced"""
+
+
+def test_no_memory_and_no_room(tmp_path):
+    """There is no memory to mount the stick at first. Files stay as they are where others do
+    not fit. It is mounted once only, unless nobody uses it any more."""
+    image = make_fat(tmp_path / "stick", kilobytes=400)
+    run = vm(NO_ROOM, "--usb-stick", image, "--kargs", "fail_alloc=2,fat_fs_mount",
+             *options("addresses"), smp=1)
+    assert run.status == 0 and run.output == """no room
+no room
+no room
+108894
+full
+full
+copy
+file
+folder
+was whole
+balanced
+""", run
+    assert re.findall("mounting (.*) on .*: (.*)", run.errors) == [
+        ("1-4", "Resource busy"), ("none", "No such device or address"),
+        ("1-4", "Resource busy")], run
+    assert "can't unmount /usb: Resource busy" in run.errors, run
     assert "usb: the stick cannot be mounted: error 12\n" in run.console, run
     assert NOTHING_LOST in run.console, run
+    clean(image)
 
 
 def test_wrong_statuses(tmp_path):
