@@ -132,10 +132,20 @@ def write_and_boot(tmp_path, firmware, stick, *options):
 @pytest.mark.parametrize("firmware", ("bios", "uefi64", "uefi32"))
 def test_on_the_boot_stick(tmp_path, firmware):
     """The ISO is written to the stick as by dd."""
-    stick = full_stick(tmp_path / "stick", 32 << 20)
+    stick = full_stick(tmp_path / "stick", 512 * MB)
     run, results, start, size = write_and_boot(tmp_path, firmware, stick)
     assert "usb: 1-4: FAT16, clusters of 16384 bytes\n" in run.console, run
     assert results == FAT16_LBA and start + size < 512 * MB
+
+
+def test_too_small_for_dd(tmp_path):
+    """UEFI boots from a table whose first partition ends behind the disk."""
+    stick = full_stick(tmp_path / "stick", 96 * MB)
+    run = vm("until dmesg | grep -q 'usb: 1-4: not'; do sleep 0.1; done; ls -d /usb; "
+             "dmesg | grep -o 'booted by GRUB'", "--firmware", "uefi64", "--disk",
+             "--usb-stick", str(stick), smp=1)
+    assert (run.status, run.output) == (0, "booted by GRUB\n"), run
+    assert "usb: 1-4: not mounted: it is larger than the disk\n" in run.console, run
 
 
 @pytest.mark.parametrize("firmware,size,results,said", (
