@@ -539,7 +539,7 @@ $(MEMTEST)/x64: tools/build/memtest | $(DEPS)/run
 	@touch $@
 
 $(B)/strobe.iso: $(KERNEL) $(B)/initrd $(B)/epoch $(MEMTEST)/x64 tools/build/iso \
-		tools/build/stick-partitions | $(DEPS)/iso
+		tools/build/stick-partitions tools/stick_partitions.py | $(DEPS)/iso
 	$(call say,PACK $@,images)
 	$QMEMTEST=$(MEMTEST) tools/build/iso $@.new $(KERNEL) '' $(B)/initrd
 	@mv $@.new $@

@@ -7,7 +7,7 @@
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
 
-#define CLASS_AHCI 0x010601u // PCI's; AHCI, 2.1.5
+#define CLASS_AHCI 0x010601u // PCI's class code (CC)
 #define REGISTERS_BAR 5u     // ABAR: 2.1.11
 #define CONTROLLERS_MAX 4u
 #define POLL_NS NSEC_PER_MSEC
@@ -52,7 +52,7 @@ bool hba_interrupts(const struct ahci *h)
     return READ_ONCE(h->interrupts) != 0;
 }
 
-// The ports' bits are cleared first: 10.7.2.
+// The ports' bits are cleared first: 10.1.2.
 static void take_events(struct ahci *h)
 {
     h->served = READ_ONCE(h->interrupts);

@@ -1,4 +1,4 @@
-// Commands of a port, in slot 0, and what is done when one fails (AHCI, 5.5.1,
+// Commands of a port, in slot 0, and what is done when one fails (AHCI,
 // 6.2.2.1).
 #include "arch/clock.h"
 #include "arch/mmu.h"
@@ -22,7 +22,7 @@ enum outcome {
     GONE,
 };
 
-// 5.5.1
+// Header and table first, then PxCI.
 static void issue(struct ahci_port *p, const struct ata_command *c)
 {
     struct ahci_table *t = &p->memory->table;

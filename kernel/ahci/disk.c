@@ -37,6 +37,8 @@ static void list(struct ahci_port *p, const char *why)
         .unfit = why,
         .wake = &p->hba->wake,
     });
+    if (!p->device)
+        log_printf("ahci: %s: not listed: no memory is left\n", p->name);
     p->state = why || !p->device ? PORT_UNUSED : PORT_DISK;
 }
 

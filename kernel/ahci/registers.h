@@ -51,7 +51,7 @@ enum { // 3.3, of a port
 #define IS_BUS_DATA (1u << 28)        // HBDS
 #define IS_BUS_FATAL (1u << 29)       // HBFS
 #define IS_TASK_FILE (1u << 30)       // TFES
-// Those that end a command (6.1).
+// Those that end a command (6.2.2.1).
 #define IS_ERRORS                                                    \
     (IS_OVERFLOW | IS_INTERFACE_FATAL | IS_BUS_DATA | IS_BUS_FATAL | \
      IS_TASK_FILE)

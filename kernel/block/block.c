@@ -15,17 +15,18 @@
 
 struct block_device {
     struct list node;
-    u32 refs;   // the driver's, the taker's, and a reader's; disks_lock
-    bool taken; // disks_lock
-    bool tried; // the same: it is not mounted by itself
+    u32 refs;    // the driver's, the taker's, and a reader's; disks_lock
+    bool taken;  // disks_lock
+    bool tried;  // the same: it is not mounted by itself
+    bool looked; // the same: block_look has read its partitions, or cannot
     struct block_facts facts; // name and model are these:
     char name[BLOCK_NAME_BYTES];
     char model[BLOCK_MODEL_BYTES];
     const char *unfit; // disks_lock
 
-    struct mutex reading;               // of the partitions
-    struct partition_table *partitions; // NULL: not read yet
-    const char *no_partitions;
+    struct mutex reading; // of the partitions
+    struct partition_table table;
+    const struct partition_table *partitions; // the table, when it is read
 
     struct mutex lock; // of one request
     struct waitq answered;
@@ -43,7 +44,6 @@ static void put(struct block_device *d)
     mutex_assert_held(&disks_lock);
     if (--d->refs)
         return;
-    kfree(d->partitions);
     kfree(d);
 }
 
@@ -259,37 +259,33 @@ const char *block_partitions(struct block_device *d,
                              const struct partition_table **out)
 {
     mutex_lock(&d->reading);
-    if (!d->partitions && !d->no_partitions) {
+    const char *why = NULL;
+    if (!d->partitions) {
         struct partition_disk disk = { read_sector, d, d->facts.sectors };
-        struct partition_table *t = kzalloc(sizeof(*t));
-        const char *why =
-            t ? partition_read(&disk, t) : "there is no memory to read it";
-        if (t && !why) {
-            WRITE_ONCE(d->partitions, t);
+        why = partition_read(&disk, &d->table);
+        if (!why) {
+            __atomic_store_n(&d->partitions, &d->table, __ATOMIC_RELEASE);
             log_partitions(d);
-        } else {
-            kfree(t);
-            d->no_partitions = why;
         }
     }
     *out = d->partitions;
-    const char *why = d->no_partitions;
     mutex_unlock(&d->reading);
     return why;
 }
 
-// The next disk whose partitions nobody has read; referenced.
-static struct block_device *next_unread(void)
+// The next disk that appeared since the last look; referenced.
+static struct block_device *next_new(void)
 {
     struct block_device *d, *found = NULL;
     mutex_lock(&disks_lock);
     list_for_each(d, &disks, node) {
-        if (!found && !d->unfit && !READ_ONCE(d->partitions) &&
-            !READ_ONCE(d->no_partitions))
+        if (!found && !d->unfit && !d->looked)
             found = d;
     }
-    if (found)
+    if (found) {
+        found->looked = true;
         found->refs++;
+    }
     mutex_unlock(&disks_lock);
     return found;
 }
@@ -297,7 +293,7 @@ static struct block_device *next_unread(void)
 void block_look(void)
 {
     struct block_device *d;
-    while ((d = next_unread())) {
+    while ((d = next_new())) {
         const struct partition_table *t;
         const char *why = block_partitions(d, &t);
         if (why && !d->facts.stick)

@@ -33,11 +33,11 @@ int block_transfer(struct block_device *d, bool write, u64 sector, u32 count,
 // The disk writes what it has in a cache of its own.
 int block_flush(struct block_device *d);
 
-// The partitions: read when first asked for, and kept. NULL, or the reason why
-// there are none.
+// The partitions: read when first asked for, and kept; if that fails, each call
+// tries again. NULL, or the reason why there are none.
 const char *block_partitions(struct block_device *d,
                              const struct partition_table **out);
-// Reads those of all disks, and logs what is found on each.
+// Reads those of all new disks, and logs what is found on each.
 void block_look(void);
 
 // A disk has appeared or gone. In a driver's thread, which serves the disk's

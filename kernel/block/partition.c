@@ -35,8 +35,9 @@ enum {
 enum { ENTRY_TYPE = 0, ENTRY_FIRST = 32, ENTRY_LAST = 40 }; // table 5.6
 #define GUID_BYTES 16u
 
-// As bytes (appendix A): "EFI System" (table 5.7), and Microsoft's "basic data"
-// EBD0A0A2-B9E5-4433-87C0-68B6B72699C7, which FAT file systems have.
+// As bytes (appendix A): "EFI System Partition" (table 5.7), and Microsoft's
+// "basic data" EBD0A0A2-B9E5-4433-87C0-68B6B72699C7, which FAT file systems
+// have.
 static const u8 guid_efi[GUID_BYTES] = { 0x28, 0x73, 0x2a, 0xc1, 0x1f, 0xf8,
                                          0xd2, 0x11, 0xba, 0x4b, 0x00, 0xa0,
                                          0xc9, 0x3e, 0xc9, 0x3b };
@@ -122,8 +123,9 @@ static const char *take_mbr(const struct partition_disk *d,
         };
         if (!e[MBR_TYPE])
             continue;
-        if (!p.start || !p.sectors || p.start >= d->sectors ||
-            p.sectors > d->sectors - p.start)
+        if (!p.start || !p.sectors)
+            p.unfit = "it is empty, or begins at the table";
+        else if (p.start >= d->sectors || p.sectors > d->sectors - p.start)
             p.unfit = "it is larger than the disk";
         add(t, &p);
     }

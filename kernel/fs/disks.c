@@ -101,8 +101,8 @@ static bool wanted_disk(char *name, size_t size, bool *read_only)
     return true;
 }
 
-// It is tried until it has been mounted, or cannot be: the disk that comes
-// later in its place may be another one.
+// It is tried, with each change of disks, until it has been mounted, or cannot
+// be: the disk that comes later in its place may be another one.
 static void serve_disk(void)
 {
     struct place place = { "/disk", "disk", "disk", NOTHING };
@@ -115,7 +115,7 @@ static void serve_disk(void)
     int err = mount_by_type("vfat", name, read_only, &m);
     if (err == -ENXIO)
         return;
-    arg_disk.present = false;
+    arg_disk.present = err == -ENOMEM;
     if (!err)
         mount_there(&place, m);
     else

@@ -33,8 +33,7 @@ static int read(struct file *f, struct io *io, u64 *pos)
     return done ? (int)done : err;
 }
 
-// Makes the file longer, with zeros. It may be killed.
-static int extend(struct fat_vnode *n, u64 size)
+static int append_zeros(struct fat_vnode *n, u64 size)
 {
     struct fat_fs *fs = n->fs;
     mutex_assert_held(&fs->lock);
@@ -51,6 +50,19 @@ static int extend(struct fat_vnode *n, u64 size)
             return done ? done : -ENOSPC;
     }
     return 0;
+}
+
+// Makes the file longer, with zeros, or leaves it as it is. It may be killed.
+static int extend(struct fat_vnode *n, u64 size)
+{
+    struct fat *f = &n->fs->fat;
+    u32 before = n->node.size;
+    if (size > (u64)f->clusters * f->cluster_sectors * FAT_SECTOR)
+        return -ENOSPC;
+    int err = append_zeros(n, size);
+    if (err && n->node.size > before)
+        fat_shrink(f, &n->node, before, fat_now());
+    return err;
 }
 
 static int write_at(struct fat_vnode *n, struct io *io, u64 start)

@@ -416,7 +416,8 @@ static int take(const char *name, struct block_device **disk, u32 *partition)
     return block_take(of_disk, disk);
 }
 
-// A stick that cannot be mounted is not tried again by itself.
+// A stick that cannot be mounted is not tried again without its name, unless
+// memory was all that it lacked.
 int fat_fs_mount(const char *name, bool read_only, struct mount **out)
 {
     struct block_device *disk;
@@ -443,7 +444,7 @@ int fat_fs_mount(const char *name, bool read_only, struct mount **out)
         *out = fs->mount;
         return 0;
     }
-    block_put(disk, name != NULL);
+    block_put(disk, name || err == -ENOMEM);
     fs->disk = NULL;
     free_fs(fs);
     return err;

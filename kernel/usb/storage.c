@@ -29,6 +29,7 @@ struct storage {
     u32 resets;    // in a row
     bool broken;   // given up
     u8 additional; // sense code of the last command that failed
+    u32 sense;     // key of the same; SENSE_NONE: it was reset
 };
 
 // BOT, 5.3.4
@@ -131,15 +132,17 @@ static u32 ask_sense(struct usb_device *d)
 // Repeats a command that fails for no lasting reason.
 static int run(struct usb_device *d, const struct scsi_command *c, u32 *moved)
 {
+    struct storage *s = d->data;
     int err = -EIO;
     for (u32 i = 0; i < ATTEMPTS; i++) {
+        s->sense = SENSE_NONE;
         err = command(d, c, moved);
         if (err != COMMAND_FAILED)
             return err;
-        u32 sense = ask_sense(d);
-        if (sense == SENSE_PROTECTED)
+        s->sense = ask_sense(d);
+        if (s->sense == SENSE_PROTECTED)
             return -EROFS;
-        if (sense != SENSE_ATTENTION)
+        if (s->sense != SENSE_ATTENTION)
             return -EIO;
     }
     return -EIO;
@@ -218,6 +221,22 @@ static int start(struct usb_device *d)
 
 // --- transfers
 
+static void log_failure(const struct usb_device *d,
+                        const struct block_request *r)
+{
+    const struct storage *s = d->data;
+    if (d->gone || s->broken)
+        return;
+    if (s->sense == SENSE_NONE)
+        log_printf("usb: %s: sector %llu: the transfer has failed\n", d->path,
+                   r->sector);
+    else
+        log_printf("usb: %s: sector %llu cannot be %s (sense key %u, code "
+                   "0x%02x)\n",
+                   d->path, r->sector, r->write ? "written" : "read", s->sense,
+                   s->additional);
+}
+
 static int transfer(struct usb_device *d, const struct block_request *r)
 {
     struct storage *s = d->data;
@@ -232,6 +251,8 @@ static int transfer(struct usb_device *d, const struct block_request *r)
     struct scsi_command c =
         scsi_transfer(r->write, (u32)r->sector, r->count, BLOCK_SECTOR);
     int err = run(d, &c, NULL);
+    if (err == -EIO)
+        log_failure(d, r);
     if (!err && !r->write)
         memcpy(r->data, s->data, bytes);
     return err;

@@ -59,6 +59,7 @@ sysinfo system.disks
 umount /disk && mkdir /tmp/ro && mount -t vfat -o ro sata0p1 /tmp/ro && grep /ro /proc/mounts
 ls /tmp/ro/Folder; echo x >/tmp/ro/x; rm -r /tmp/ro/Folder; umount /tmp/ro
 for name in sata0p2 sata0 sata0p9 sata7p1 none; do mount -t vfat $name /tmp/ro; done
+/test/failalloc sata0p1 | grep -o '^ok a disk, without each'
 """ + BALANCED
 
 
@@ -75,6 +76,7 @@ sata0p1  ahci  67584000  partition of the type FAT
 sata0p2  ahci   2097152  partition of another type  
 vfat /tmp/ro vfat ro 0 0
 a program
+ok a disk, without each
 balanced
 """, run
     assert run.errors.count("Read-only file system") == 2, run
@@ -190,13 +192,20 @@ balanced
     clean(volume)
 
 
-ERRORS = DISK + """disk; seq 20000 >/tmp/f
+ERRORS = DISK + """disk || exit; seq 20000 >/tmp/f
 for i in 1 2 3 4 5 6; do cp /tmp/f /disk/$i 2>/dev/null || echo failed; done; sync
 for i in 1 2 3 4 5 6; do cat /disk/$i >/dev/null || echo unreadable; done
 echo more >>/disk/1; """ + BALANCED
-# A sector of the data cannot be written, once: cp writes the rest of its buffer again.
-# Another one can never be read.
+# The table cannot be read, once: it is read again to mount the disk. A sector of the data
+# cannot be written, once: cp writes the rest of its buffer again. Another one can never be
+# read.
 RULES = f"""[inject-error]
+event = "read_aio"
+iotype = "read"
+sector = "0"
+once = "on"
+
+[inject-error]
 event = "write_aio"
 iotype = "write"
 sector = "{FIRST + 2500}"
@@ -216,13 +225,14 @@ def test_bad_sectors(tmp_path):
     run = vm(ERRORS, "--kargs", "disk=sata0p1", *options("addresses"), "--qemu-args",
              "-drive if=none,id=bad,format=raw,rerror=report,werror=report,"
              f"file=blkdebug:{rules}:{disk} -device ich9-ahci,id=sata "
-             "-device ide-hd,bus=sata.0,drive=bad", smp=1)
+             "-device ide-hd,bus=sata.0,drive=bad,cyls=100,heads=16,secs=63", smp=1)
     assert run.status == 0 and run.output == "unreadable\nbalanced\n", run
     found = re.findall(r"sata0: command (\w+), sector (\d+): it reports an error", run.console)
-    for (command, first), sector in zip(found, (FIRST + 2500, FIRST + 3000, FIRST + 3000)):
+    assert "ahci: sata0: it cannot be read\n" in run.console, run
+    for (command, first), sector in zip(found, (0, FIRST + 2500, FIRST + 3000, FIRST + 3000)):
         assert command == ("0x35" if sector == FIRST + 2500 else "0x25"), run
         assert int(first) <= sector < int(first) + 64, run
-    assert len(found) >= 2, run
+    assert len(found) >= 3, run
     assert NOTHING_LOST in run.console and "given up" not in run.console, run
     volume = partition(disk, tmp_path)
     check(volume, "-a")

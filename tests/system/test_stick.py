@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from checkers import NOTHING_LOST, options
-from disk_images import BASIC_DATA, EFI_SYSTEM as EFI_SYSTEM_GUID
+from disk_images import BASIC_DATA, EFI_SYSTEM as EFI_SYSTEM_GUID, SECTOR
 from disk_images import check, clean, make_fat, make_gpt, mtools, put, take, writers
 from machine import ROOT, vm
 from monitor import Monitored
@@ -92,7 +92,8 @@ balanced
 BOOT_WRITER = STICK + """stick && ls -A /usb && sprofile -o /usb/p.data -- ls -R /proc >/dev/null &&
 mkdir /usb/Folder && ls -A /usb/Folder && cp /bin/busybox /usb/Folder &&
 cmp /bin/busybox /usb/Folder/busybox && sync && dmesg | grep -o 'booted by GRUB'"""
-FAT16_LBA, EFI_SYSTEM = 0x0e, 0xef
+FAT32_LBA, FAT16_LBA, EFI_SYSTEM = 0x0c, 0x0e, 0xef
+MB = 10**6
 
 
 def partitions(disk):
@@ -106,25 +107,88 @@ def partitions(disk):
             yield kind, first * 512, count * 512
 
 
-@pytest.mark.parametrize("firmware", ("bios", "uefi64", "uefi32"))
-def test_on_the_boot_stick(tmp_path, firmware):
-    """The ISO is written to a stick that is full of something else."""
-    stick = tmp_path / "stick"
-    stick.write_bytes(b"\xa5" * (32 << 20))
-    run = vm(BOOT_WRITER, "--firmware", firmware, "--disk", "--usb-stick", str(stick), smp=1)
+def full_stick(path, size):
+    """It is full of something else, where a file system could be."""
+    path.write_bytes(b"\xa5" * min(size, 32 << 20))
+    os.truncate(path, size)
+    return path
+
+
+def write_and_boot(tmp_path, firmware, stick, *options):
+    """Boots from it, and takes results home. Their place: type, first byte and bytes."""
+    run = vm(BOOT_WRITER, "--firmware", firmware, "--disk", "--usb-stick", str(stick), *options,
+             smp=1)
     assert (run.status, run.output) == (0, "booted by GRUB\n"), run
-    assert "usb: 1-4: FAT16, clusters of 16384 bytes\n" in run.console, run
     (results, start, size), (efi, efi_start, efi_size) = partitions(stick)
-    assert (results, efi) == (FAT16_LBA, EFI_SYSTEM)
-    assert efi_start + efi_size <= start and start + size < 512_000_000
-    image = tmp_path / "image"
-    subprocess.run(["dd", f"if={stick}", f"of={image}", "bs=64k", "conv=sparse",
-                    f"skip={start >> 16}", f"count={size >> 16}"], check=True,
-                   capture_output=True)
+    assert efi == EFI_SYSTEM and efi_start + efi_size <= start
+    image = take(stick, start // SECTOR, size // SECTOR, tmp_path / "image")
     clean(image)
     assert mtools("mdir", f"{stick}@@{efi_start}", "::/efi/boot").returncode == 0
     read_profile(f"{stick}@@{start}", "p.data", tmp_path,
                  "sprofile -o /usb/p.data -- ls -R /proc")
+    return run, results, start, size
+
+
+@pytest.mark.parametrize("firmware", ("bios", "uefi64", "uefi32"))
+def test_on_the_boot_stick(tmp_path, firmware):
+    """The ISO is written to the stick as by dd."""
+    stick = full_stick(tmp_path / "stick", 512 * MB)
+    run, results, start, size = write_and_boot(tmp_path, firmware, stick)
+    assert "usb: 1-4: FAT16, clusters of 16384 bytes\n" in run.console, run
+    assert results == FAT16_LBA and start + size < 512 * MB
+
+
+def test_too_small_for_dd(tmp_path):
+    """UEFI boots from a table whose first partition ends behind the disk."""
+    stick = full_stick(tmp_path / "stick", 96 * MB)
+    run = vm("until dmesg | grep -q 'usb: 1-4: not'; do sleep 0.1; done; ls -d /usb; "
+             "dmesg | grep -o 'booted by GRUB'", "--firmware", "uefi64", "--disk",
+             "--usb-stick", str(stick), smp=1)
+    assert (run.status, run.output) == (0, "booted by GRUB\n"), run
+    assert "usb: 1-4: not mounted: it is larger than the disk\n" in run.console, run
+
+
+@pytest.mark.parametrize("firmware,size,results,said", (
+    ("bios", 90 * MB, FAT16_LBA, "FAT16, clusters of 16384"),
+    ("uefi64", 96 * MB, FAT16_LBA, "FAT16, clusters of 16384"),
+    ("uefi32", 4000 * MB, FAT32_LBA, "FAT32, clusters of 8192")))
+def test_on_a_whole_stick(tmp_path, firmware, size, results, said):
+    """tools/stick makes the partition as large as the stick."""
+    stick = full_stick(tmp_path / "stick", size)
+    run, *partition = write_and_boot(tmp_path, firmware, stick, "--fit")
+    assert f"usb: 1-4: {said} bytes\n" in run.console, run
+    assert partition[0] == results and sum(partition[1:]) == size // SECTOR * SECTOR
+
+
+@pytest.mark.parametrize("size,clusters", ((2 << 30, 16), (40 << 30, 64), (3 << 40, 64)))
+def test_large_sticks(tmp_path, size, clusters):
+    """Without a machine: what they contain is right; mformat makes no more than 1 TiB."""
+    stick = full_stick(tmp_path / "stick", size)
+    subprocess.run([f"{ROOT}/tools/stick", stick], check=True)
+    (results, start, bytes_), _ = partitions(stick)
+    assert results == FAT32_LBA and bytes_ == min(size - start, 1 << 40)
+    with open(stick, "rb") as file:
+        file.seek(start)
+        boot = file.read(SECTOR)
+    assert boot[13] == clusters and boot[82:90] == b"FAT32   ", boot
+    if size < 1 << 40:
+        clean(take(stick, start // SECTOR, bytes_ // SECTOR, tmp_path / "image"))
+
+
+def test_sticks_that_are_refused(tmp_path):
+    """Nothing is written to them."""
+    small, other = full_stick(tmp_path / "small", 70 * MB), tmp_path / "other"
+    other.write_bytes(bytes(1 << 20))
+    before = small.read_bytes()
+    for why, *arguments in (
+            (f"{small} is too small: the least is [0-9]+ MB", small),
+            (f"{other} is not an image of Strobe", small, "--iso", other),
+            ("/dev/null is neither a disk nor a file", "/dev/null"),
+            (".*No such file or directory: .*nothing.*", tmp_path / "nothing")):
+        done = subprocess.run([f"{ROOT}/tools/stick", *arguments], text=True,
+                              capture_output=True)
+        assert done.returncode == 1 and re.fullmatch(f"tools/stick: {why}\n", done.stderr), done
+    assert small.read_bytes() == before
 
 
 # Written from three sides until the stick is pulled out; then another one comes.
@@ -162,6 +226,48 @@ balanced
     assert NOTHING_LOST in run.console, run
     clean(second)
     repair_profile(first, "perf.data", tmp_path, "profile -o /usb/perf.data")
+
+
+NO_ROOM = """until dmesg | grep -q "stick cannot be mounted"; do sleep 0.1; done
+mkdir /usb; mount -t vfat none /usb && seq 20000 >/usb/file && cd /usb && cp file copy
+echo x | dd of=file bs=1 seek=390000 2>/dev/null || echo no room
+truncate -s 390000 file || echo no room; truncate -s 4G file || echo no room
+stat -c %s file; seq 20000 | cmp - file; seq 60000 >fill || echo full
+mkdir folder || echo full; rm fill; mkdir folder; ls; cd /; sync
+mkdir /tmp/other; mount -t vfat 1-4 /tmp/other; mount -t vfat none /tmp/other
+sprofile -o /usb/p.data -- sh -c 'until [ -e /tmp/end ]; do sleep 0.1; done' >/dev/null &
+until [ -e /usb/p.data ]; do sleep 0.1; done
+umount /usb; umount -l /usb; mount -t vfat 1-4 /tmp/other; ls /usb; touch /tmp/end; wait
+mount -t vfat 1-4 /tmp/other
+profile --repair /tmp/other/p.data | grep -o "was whole"; umount /tmp/other
+stats --audit >/dev/null && echo balanced"""
+
+
+def test_no_memory_and_no_room(tmp_path):
+    """There is no memory to mount the stick at first. Files stay as they are where others do
+    not fit. It is mounted once only, unless nobody uses it any more."""
+    image = make_fat(tmp_path / "stick", kilobytes=400)
+    run = vm(NO_ROOM, "--usb-stick", image, "--kargs", "fail_alloc=2,fat_fs_mount",
+             *options("addresses"), smp=1)
+    assert run.status == 0 and run.output == """no room
+no room
+no room
+108894
+full
+full
+copy
+file
+folder
+was whole
+balanced
+""", run
+    assert re.findall("mounting (.*) on .*: (.*)", run.errors) == [
+        ("1-4", "Resource busy"), ("none", "No such device or address"),
+        ("1-4", "Resource busy")], run
+    assert "can't unmount /usb: Resource busy" in run.errors, run
+    assert "usb: the stick cannot be mounted: error 12\n" in run.console, run
+    assert NOTHING_LOST in run.console, run
+    clean(image)
 
 
 def test_wrong_statuses(tmp_path):
