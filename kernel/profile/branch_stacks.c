@@ -112,7 +112,7 @@ void branch_stacks_stop(void)
     table = NULL;
 }
 
-u32 branch_stacks_callers(u32 *out, u32 max)
+NOTRACE u32 branch_stacks_callers(u32 *out, u32 max)
 {
     u32 tid = READ_ONCE(current->tid);
     if (!tid || READ_ONCE(owner[this_cpu()->id]) != tid)

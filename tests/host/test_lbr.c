@@ -1,7 +1,7 @@
 // Branch records in call-stack mode (arch/i386/pmu/lbr.c) on models of CPUs,
 // written from the manuals: a call pushes a record, a return takes the last one
 // out of the registers, as far as their mode and kind are not filtered out.
-// Reserved bits fault.
+// Reserved bits fault. Calls of the next instruction are no callers.
 #include "test.h"
 
 #include "arch/i386/pmu/lbr.c"
@@ -271,8 +271,44 @@ static void detected(void **state UNUSED)
     refused(t, "no call-stack mode of branch records (CPUID leaf 1CH)");
 }
 
+// --- code -------------------------------------------------------------------
+
+// Call instructions begin at multiples of 16, of which each has one of these:
+// a call of the next instruction, those that differ from it in one byte, and
+// those that cannot be read.
+enum code {
+    CODE_NEXT,
+    CODE_FAR_1, // the first byte of the displacement is not 0
+    CODE_FAR_4 = 4,
+    CODE_INDIRECT,
+    CODE_AWAY,
+    CODE_AWAY_BEHIND, // the second half is in a page that is not present
+    CODES
+};
+
+static enum code code_at(u32 at)
+{
+    return at / 16 % CODES;
+}
+
+static bool read_code(void *arg, u32 at, u8 *byte)
+{
+    u32 code = code_at(at), i = at % 16;
+    assert_ptr_equal(arg, &cpu);
+    if (code == CODE_AWAY || (code == CODE_AWAY_BEHIND && i > 2))
+        return false;
+    *byte = i == 0 ? 0xe8 : i == code;
+    if (code == CODE_INDIRECT && i == 0)
+        *byte = 0xff;
+    return true;
+}
+
+static const struct lbr_code code = { read_code, &cpu };
+
 // --- a thread's calls -------------------------------------------------------
 
+// A call of the next instruction is recorded like any other, and taken out by
+// the next return.
 struct thread {
     u32 from[CALLS_MAX], to[CALLS_MAX], depth;
     u32 known; // of these, the innermost ones that must be recorded
@@ -294,11 +330,12 @@ static void run(struct thread *t, const struct lbr *l, u32 steps)
     for (u32 i = 0; i < steps; i++) {
         bool deeper = random_below(100) < 52;
         if (deeper && t->depth < CALLS_MAX) {
-            u32 from = 0x8048000 + random_below(1 << 20);
+            u32 from = 0x8048000 + random_below(1 << 16) * 16;
+            u32 to = from + (code_at(from) == CODE_NEXT ? 5 : 0x1000);
             t->from[t->depth] = from;
-            t->to[t->depth++] = from + 0x1000;
+            t->to[t->depth++] = to;
             t->known = MIN(t->known + 1, l->depth);
-            call(from, from + 0x1000, true);
+            call(from, to, true);
         } else if (!deeper && t->depth) {
             t->depth--;
             t->known -= t->known > 0;
@@ -311,12 +348,17 @@ static void run(struct thread *t, const struct lbr *l, u32 steps)
 
 static void check(const struct thread *t, const struct lbr *l)
 {
-    u32 out[LBR_DEPTH_MAX + 1];
-    u32 n = lbr_list(l, out, ARRAY_SIZE(out));
-    assert_int_equal(n, t->known);
-    for (u32 i = 0; i < n; i++)
-        assert_int_equal(out[i], t->from[t->depth - 1 - i] + 1);
-    assert_int_equal(lbr_list(l, out, 3), MIN(3u, n)); // a full record
+    u32 out[LBR_DEPTH_MAX + 1], n = 0;
+    u32 count = lbr_list(l, &code, out, ARRAY_SIZE(out));
+    for (u32 i = 0; i < t->known; i++) {
+        u32 from = t->from[t->depth - 1 - i];
+        if (code_at(from) == CODE_NEXT)
+            continue;
+        assert_true(n < count);
+        assert_int_equal(out[n++], from + 1);
+    }
+    assert_int_equal(n, count);
+    assert_int_equal(lbr_list(l, &code, out, 3), MIN(3u, n)); // a full record
 }
 
 static void calls_are_followed(void **state UNUSED)

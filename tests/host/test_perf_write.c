@@ -12,6 +12,7 @@
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
+// link: user/libprofile/perf_topology.c
 #include "test.h"
 
 #include <sys/stat.h>
@@ -19,6 +20,7 @@
 
 #include "user/libprofile/perf_read.h"
 #include "user/libprofile/perf_repair.h"
+#include "user/libprofile/perf_topology.h"
 #include "user/libprofile/perf_write.h"
 
 #define MHZ 1000000u
@@ -159,12 +161,14 @@ static void begin_events(struct perf_event *events)
 static void write_stream(u32 count, bool end)
 {
     char *const command[] = { "sprofile", "-o", "x", NULL };
+    const struct sysinfo_cpu topology[2] = { { .core = 0 }, { .core = 1 } };
     struct perf_environment environment = { .host = "strobe",
                                             .cpu = "Model",
                                             .release = "0.1",
                                             .version = "#1 SMP v0.1",
                                             .machine = "i686",
                                             .cpus = 2,
+                                            .topology = topology,
                                             .command = command,
                                             .kernel_id = { 0xaa },
                                             .kernel_id_size = 20 };
@@ -523,7 +527,8 @@ static void features(void **state UNUSED)
                        1 << PERF_FEATURE_OS_RELEASE |
                        1 << PERF_FEATURE_VERSION | 1 << PERF_FEATURE_ARCH |
                        1 << PERF_FEATURE_CPUS | 1 << PERF_FEATURE_CPU |
-                       1 << PERF_FEATURE_COMMAND | 1 << PERF_FEATURE_EVENTS;
+                       1 << PERF_FEATURE_COMMAND | 1 << PERF_FEATURE_EVENTS |
+                       1 << PERF_FEATURE_TOPOLOGY;
     struct perf_header h;
     struct perf_section s;
     write_file(true);

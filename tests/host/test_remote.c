@@ -13,6 +13,7 @@
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
+// link: user/libprofile/perf_topology.c
 #include "remote_net.h"
 
 #include <unistd.h>

@@ -52,7 +52,7 @@ static void audit_often(void *arg)
         sched_yield();
     for (u32 i = 0; i < test_rounds(AUDITS); i++) {
         if (nmis)
-            lapic_send_nmi_others();
+            nmi_send_others();
         if (!audit_balances())
             __atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
         if (i % 8 == 0)

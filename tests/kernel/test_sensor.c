@@ -91,9 +91,14 @@ KERNEL_TEST(sensor_files_refuse)
 
 // --- posting from threads, interrupts and NMIs ------------------------------
 
+// Together at most SLOTS events, however many CPUs there are and however long
+// it takes.
 #define POSTERS 3u
 #define POSTS 400u
+#define INTERRUPT_POSTS 1000u
+#define NMI_POSTS 1500u
 #define SLOTS 4096u
+_Static_assert(POSTERS *POSTS + INTERRUPT_POSTS + NMI_POSTS <= SLOTS, "");
 
 static const struct sensor_list_layout list_layout = { .slots = SLOTS,
                                                        .slot_bytes = 32 };
@@ -102,6 +107,7 @@ static const struct sensor_histogram_layout hist_layout = {
 };
 static u8 *list, *histogram;
 static u32 posted; // by all; atomic
+static u32 left_in_interrupts;
 static bool stop;
 
 static void post(u32 type)
@@ -119,7 +125,7 @@ static void post_in_nmi(const struct trapframe *tf UNUSED)
 static void post_in_interrupt(struct callout *c)
 {
     post(1);
-    if (!READ_ONCE(stop))
+    if (!READ_ONCE(stop) && --left_in_interrupts)
         callout_set(c, clock_now_ns() + NSEC_PER_SEC / 5000);
 }
 
@@ -180,13 +186,14 @@ KERNEL_TEST(sensor_posting_is_exact)
     expect(list && histogram);
     expect(2 * sensor_lane_bytes(&hist_layout) <= PAGE_SIZE);
     posted = 0;
+    left_in_interrupts = INTERRUPT_POSTS;
     WRITE_ONCE(stop, false);
     callout_init(&timer, post_in_interrupt, CALLOUT_INTERRUPT);
     callout_set(&timer, clock_now_ns());
     reset();
     for (u32 i = 0; i < POSTERS; i++)
         start(post_often, NULL);
-    for (u32 i = 0; i < 100; i++) {
+    for (u32 i = 0; i < MIN(100u, NMI_POSTS / cpu_count); i++) {
         nmi_call_others(post_in_nmi);
         sleep_ms(1);
     }

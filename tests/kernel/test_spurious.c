@@ -1,7 +1,9 @@
-// Unexpected interrupts, of every vector: they are counted and ignored.
+// Unexpected interrupts, of every vector: they are counted and ignored. NMIs
+// that the kernel has sent are none.
 
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
+#include "arch/nmi.h"
 #include "arch/trap.h"
 #include "kernel/base/errors.h"
 #include "kernel/sched/thread.h"
@@ -120,6 +122,38 @@ KERNEL_TEST(spurious_vectors_raised)
          irq += 8) // (Another test takes IRQ 7.)
         expected += !has_meaning(VECTOR_DEVICE_FIRST + irq);
     expect(own_kind == expected);
+}
+
+// --- NMIs that are sent again: the second one finds nobody waiting for it
+
+#define SLOW_MS 700u // until the answer: the second one has been sent
+#define TRIES 20u    // where the host may hold up the CPU that waits
+
+static void answer_slowly(const struct trapframe *tf UNUSED)
+{
+    u64 began = rdtsc(), cycles = clock_tsc_hz() / 1000 * SLOW_MS;
+    bool slow = this_cpu()->id == cpu_count - 1;
+    while (slow && rdtsc() - began < cycles)
+        cpu_run_instructions(1000);
+}
+
+KERNEL_TEST(spurious_nmis_are_not_those_sent_again)
+{
+    if (!apic_present || cpu_count == 1) {
+        test_skip("one CPU alone");
+        return;
+    }
+    u32 again = error_counter_named("NMIs, sent again"), tries = 0;
+    u32 before = error_counter_named("unexpected NMIs");
+    struct cpu_set affinity = current->affinity;
+    expect(!run_on(current, 0));
+    do
+        nmi_call_others(answer_slowly);
+    while (error_counter_named("NMIs, sent again") == again && ++tries < TRIES);
+    expect(error_counter_named("NMIs, sent again") > again);
+    smp_quiesce_others(); // NMIs are taken ahead of IPIs
+    expect(error_counter_named("unexpected NMIs") == before);
+    thread_set_affinity(current, &affinity);
 }
 
 static u32 exceptions(void)

@@ -1,10 +1,14 @@
 """More CPUs than a word has bits: all tools on 64, whose books balance on each; APIC
 ids with holes."""
+import collections
+import os
 import re
+import subprocess
 
 import pytest
 
-from machine import batch, vm
+from machine import ROOT, batch, vm
+from monitor import debugged
 
 CPUS = 64
 # Under -icount CPUs that compute take turns of the host's, so these tests have few.
@@ -109,19 +113,73 @@ def test_kernel_on_many_cpus():
     assert f"# {KERNEL_TESTS.count(',') + 1} passed, 0 failed, 0 skipped" in run.output, run
 
 
+def numbers(text):
+    """The members of a list, as in "0-1,3"."""
+    ends = [part.split("-") for part in text.split(",")]
+    return [n for end in ends for n in range(int(end[0]), int(end[-1]) + 1)]
+
+
+def check_perf_has(places, path):
+    """perf shows the topology: the CPUs of each package and core, and each CPU's."""
+    text = subprocess.run(["perf", "--no-pager", "report", "-i", path, "--header-only", "-I"],
+                          capture_output=True, text=True, check=True,
+                          env={**os.environ, "PERF_CONFIG": "/dev/null"}).stdout
+    for what, part in ("sockets", slice(1)), ("threads", slice(2)):
+        wanted = collections.defaultdict(list)
+        for cpu, place in enumerate(places):
+            wanted[place[part]].append(cpu)
+        lists = re.findall(rf"^# sibling {what} *: (.*)$", text, re.MULTILINE)
+        assert [numbers(cpus) for cpus in lists] == list(wanted.values()), text
+    found = re.findall(r"^# CPU (\d+): Core ID (\d+), Socket ID (\d+)$", text, re.MULTILINE)
+    assert [tuple(map(int, row)) for row in found] == [
+        (cpu, place[1], place[0]) for cpu, place in enumerate(places)], text
+
+
 @pytest.mark.parametrize("topology, last, options", (
     ("36,sockets=6,cores=3,threads=2", (45, "5:2.1"), []),
     ("255", (254, "0:254.0"), ["--machine", "q35"])), ids=("sparse", "255"))
-def test_apic_ids(topology, last, options):
+def test_apic_ids(topology, last, options, tmp_path):
     """APIC ids may have holes, and go up to 254. They are fields of bits: the package, the
     core in it, the hardware thread."""
     cpus = int(topology.split(",")[0])
+    recorded = "sockets" in topology  # with all CPUs in one package there is little to see
     run = vm("grep -w apicid /proc/cpuinfo | tail -n 1; ls /sensors/sched | grep -c switch;"
-             " tasks -c | tail -n 1; /test/many_cpus && stats --audit",
-             "--qemu-args", f"-smp {topology}", *options, smp=cpus)
+             " tasks -c | tail -n 1;"
+             f" {'tasks -c >/out/cpus; profile -o /out/p.data true >/out/p;' * recorded}"
+             " /test/many_cpus && stats --audit",
+             "--get", str(tmp_path), "--qemu-args", f"-smp {topology}", *options, smp=cpus)
     assert run.status == 0, run
     apic_id, place = last
     assert run.output.startswith(f"apicid\t\t: {apic_id}\n{cpus}\n"), run
     row = run.output.splitlines()[2].split()
     assert row[0] == str(cpus - 1) and row[9] == place, run
     check_audit(run.output, cpus)
+    if recorded:
+        rows = [line.split() for line in (tmp_path / "cpus").read_text().splitlines()]
+        places = [tuple(map(int, re.split("[:.]", row[9]))) for row in rows if row[0].isdigit()]
+        assert len(places) == cpus, rows
+        check_perf_has(places, str(tmp_path / "p.data"))
+
+
+# When the kernel looks, CPU 2 has not arrived; then it does.
+LOOKS = "if (!READ_ONCE(slot->arrived))"
+LATE = """
+hbreak smp.c:{line}
+continue
+delete
+set var slots[1].arrived = 0
+"""
+
+
+def test_a_late_cpu_stays_halted(tmp_path):
+    """It is not used and does no harm: the others work, stop and power off."""
+    with open(f"{ROOT}/arch/i386/cpu/smp.c") as source:
+        line, = (n for n, text in enumerate(source, 1) if text.strip().startswith(LOOKS))
+    gdb, run = debugged(tmp_path, "nproc; dmesg | grep smp:; stats --audit;"
+                        " for cpu in 1 2 4; do taskset $cpu true; done",
+                        LATE.format(line=line), smp=4)
+    assert (gdb.returncode, run.status) == (0, 0), (gdb, run)
+    assert run.output.startswith("3\n"), run
+    assert "smp: the CPU with APIC id 2 does not answer\n" in run.output, run
+    assert "smp: 3 CPUs\n" in run.output, run
+    check_audit(run.output, 3)

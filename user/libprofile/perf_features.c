@@ -6,6 +6,7 @@
 
 #include "core_clock.h"
 #include "lib/types.h"
+#include "perf_topology.h"
 
 #define BLOB_FIRST 256u
 #define STRING_ALIGN 8u
@@ -32,18 +33,23 @@ void blob_free(struct blob *b)
     *b = (struct blob){ 0 };
 }
 
-static void add_word(struct blob *b, uint32_t word)
+void blob_add_word(struct blob *b, uint32_t word)
 {
     blob_add(b, &word, sizeof(word));
 }
 
+void blob_add_string(struct blob *b, const char *text, uint32_t align)
+{
+    uint32_t size = strlen(text) + 1, padded = ALIGN_UP(size, align);
+    blob_add_word(b, padded);
+    blob_add(b, text, size);
+    for (; size < padded; size++)
+        blob_add(b, "", 1);
+}
+
 static void add_string(struct blob *b, const char *text)
 {
-    static const char padding[STRING_ALIGN];
-    uint32_t size = strlen(text) + 1, padded = ALIGN_UP(size, STRING_ALIGN);
-    add_word(b, padded);
-    blob_add(b, text, size);
-    blob_add(b, padding, padded - size);
+    blob_add_string(b, text, STRING_ALIGN);
 }
 
 // --- the event --------------------------------------------------------------
@@ -155,15 +161,15 @@ const char *perf_event_name(const struct sprofile_info *info)
 static void add_events(struct blob *b, const struct perf_event *events,
                        uint32_t count)
 {
-    add_word(b, count);
-    add_word(b, sizeof(struct perf_attr));
+    blob_add_word(b, count);
+    blob_add_word(b, sizeof(struct perf_attr));
     for (uint32_t i = 0; i < count; i++) {
         const struct sprofile_info *info = events[i].info;
         uint64_t id = PERF_EVENT_ID(i);
         struct perf_attr a;
         perf_attr_make(&a, events[i].asked, info);
         blob_add(b, &a, sizeof(a));
-        add_word(b, 1); // number of ids
+        blob_add_word(b, 1); // number of ids
         add_string(b, count == 1 && info->event[0] == '\0'
                           ? "cpu-clock"
                           : perf_event_name(info));
@@ -176,7 +182,7 @@ static void add_command(struct blob *b, char *const *command)
     uint32_t count = 0;
     while (command[count])
         count++;
-    add_word(b, count);
+    blob_add_word(b, count);
     for (uint32_t i = 0; i < count; i++)
         add_string(b, command[i]);
 }
@@ -212,8 +218,8 @@ void perf_feature_make(struct blob *out, unsigned feature,
         add_string(out, environment->machine);
         break;
     case PERF_FEATURE_CPUS:
-        add_word(out, environment->cpus); // CPUs present
-        add_word(out, environment->cpus); // CPUs online
+        blob_add_word(out, environment->cpus); // CPUs present
+        blob_add_word(out, environment->cpus); // CPUs online
         break;
     case PERF_FEATURE_CPU:
         add_cpu(out, environment->cpu, events[0].info);
@@ -223,6 +229,14 @@ void perf_feature_make(struct blob *out, unsigned feature,
         break;
     case PERF_FEATURE_EVENTS:
         add_events(out, events, count);
+        break;
+    case PERF_FEATURE_TOPOLOGY:
+        if (environment->topology)
+            perf_topology_make(out, environment->topology, environment->cpus);
+        break;
+    case PERF_FEATURE_HYBRID:
+        if (environment->topology)
+            perf_hybrid_make(out, environment->topology, environment->cpus);
         break;
     }
 }

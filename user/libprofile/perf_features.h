@@ -10,6 +10,7 @@
 #include "perf_format.h"
 
 struct samples;
+struct sysinfo_cpu;
 
 // A byte buffer that grows. `failed`: memory ran out and bytes are missing.
 struct blob {
@@ -18,6 +19,9 @@ struct blob {
     bool failed;
 };
 void blob_add(struct blob *b, const void *bytes, size_t size);
+void blob_add_word(struct blob *b, uint32_t word);
+// Adds perf's form of a string: its size, and itself, padded to `align`.
+void blob_add_string(struct blob *b, const char *text, uint32_t align);
 void blob_free(struct blob *b);
 
 // Makes the attributes of the event that a session samples; with call chains if
@@ -42,13 +46,14 @@ struct perf_environment {
     const char *host, *release, *version, *machine; // as uname reports them
     const char *cpu;                                // its name; "": unknown
     uint32_t cpus;
-    char *const *command; // terminated by NULL
+    const struct sysinfo_cpu *topology; // of each CPU; NULL: unknown
+    char *const *command;               // terminated by NULL
     uint8_t kernel_id[20];
     uint32_t kernel_id_size; // 0: unknown
 };
 
 // Appends feature number `feature` (PERF_FEATURE_..., except BUILD_ID) to
-// `out`.
+// `out`; nothing if the machine does not have it.
 void perf_feature_make(struct blob *out, unsigned feature,
                        const struct perf_environment *environment,
                        const struct perf_event *events, uint32_t count);

@@ -217,6 +217,8 @@ struct perf_remote {
 #define PERF_FEATURE_CPU 8 // its name, and what its clock counts
 #define PERF_FEATURE_COMMAND 11
 #define PERF_FEATURE_EVENTS 12
+#define PERF_FEATURE_TOPOLOGY 13 // packages and cores: perf_topology.h
+#define PERF_FEATURE_HYBRID 30   // kinds of cores
 #define PERF_FEATURES 32 // all features that Strobe knows are below this
 
 // One entry of PERF_FEATURE_BUILD_ID. The path, padded to a multiple of 8,

@@ -377,12 +377,13 @@ static void put_features(struct perf_writer *w,
     static const unsigned features[] = {
         PERF_FEATURE_HOSTNAME, PERF_FEATURE_OS_RELEASE, PERF_FEATURE_VERSION,
         PERF_FEATURE_ARCH,     PERF_FEATURE_CPUS,       PERF_FEATURE_CPU,
-        PERF_FEATURE_COMMAND,  PERF_FEATURE_EVENTS,
+        PERF_FEATURE_COMMAND,  PERF_FEATURE_EVENTS,     PERF_FEATURE_TOPOLOGY,
+        PERF_FEATURE_HYBRID,
     };
     for (uint32_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
         struct blob b = { 0 };
         perf_feature_make(&b, features[i], environment, events, w->count);
-        if (!b.failed)
+        if (!b.failed && b.size > 0)
             put_strobe(w, PERF_STROBE_FEATURE + features[i], b.bytes, b.size);
         blob_free(&b);
     }

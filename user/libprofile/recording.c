@@ -36,14 +36,6 @@ static void read_cpu_name(char *name, size_t size)
         fclose(f);
 }
 
-// Those of the machine, not only those that this process may use.
-static uint32_t count_cpus(void)
-{
-    size_t count = 0;
-    free(sysinfo_read_cpu("system.cpus", &count));
-    return (uint32_t)count;
-}
-
 void recording_begin(struct recording *r, char *const *command,
                      struct events *events)
 {
@@ -60,18 +52,23 @@ void recording_begin(struct recording *r, char *const *command,
     if (uname(&name) < 0)
         fail(1, "%s: %s", r->path, strerror(errno));
     read_cpu_name(cpu, sizeof(cpu));
+    // Those of the machine, not only those that this process may use.
+    size_t cpus = 0;
+    struct sysinfo_cpu *topology = sysinfo_read_cpu("system.cpus", &cpus);
     struct perf_environment environment = {
         .cpu = cpu,
         .host = name.nodename,
         .release = name.release,
         .version = name.version,
         .machine = name.machine,
-        .cpus = count_cpus(),
+        .cpus = (uint32_t)cpus,
+        .topology = topology,
         .command = command,
     };
     environment.kernel_id_size = kernel_build_id(environment.kernel_id);
     const char *problem = perf_write_begin(&r->writer, r->path, &environment,
                                            list, events->count);
+    free(topology);
     if (problem)
         fail(1, "-o %s: %s", r->path, problem);
     r->next_info_ms = now_ms() + INFO_MS;

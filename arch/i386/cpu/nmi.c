@@ -4,6 +4,7 @@
 #include "arch/nmi.h"
 
 #include "arch/call_trace.h"
+#include "arch/clock.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/irq/apic.h"
 #include "arch/irq.h"
@@ -13,9 +14,10 @@
 #include "kernel/debug/kcsan.h"
 #include "kernel/time/ledger_nmi.h"
 
-#define ASK_SPINS 20000000u // the same limit as for stopping a CPU: smp_call.c
+#define AGAIN_MS 500u   // an NMI without an answer is sent again
+#define SILENT_MS 5000u // and then given up
 
-ERROR_COUNTER(sent_again, "NMIs, sent again", "after some seconds, once");
+ERROR_COUNTER(sent_again, "NMIs, sent again", "after 0.5 s, once");
 
 static bool refuse(struct nmi_owner *owner UNUSED,
                    const struct trapframe *tf UNUSED)
@@ -59,11 +61,12 @@ void nmi_stop_others(void)
 {
     static struct nmi_owner stopping = { halt_here };
     __atomic_store_n(&nmi_owner, &stopping, __ATOMIC_RELEASE); // never released
-    lapic_send_nmi_others();
+    nmi_send_others();
 }
 
-// To each online CPU in turn, not by the all-but-self shorthand: an NMI would
-// wake CPUs that firmware has left halted.
+// To each online CPU in turn, not by the all-but-self shorthand: that would
+// reach CPUs that are not used (trampoline.S), and wake those that firmware has
+// left halted.
 void nmi_send_others(void)
 {
     for (u32 i = 0; i < cpu_count; i++) {
@@ -98,6 +101,10 @@ void nmi_watch_stubs(bool on)
 
 static void (*call_fn)(const struct trapframe *tf); // set before `call_pending`
 static struct cpu_set call_pending; // atomic: CPUs that have not answered
+// Atomic: CPUs that were sent a second NMI, and have not taken one since that
+// nobody waits for. (If the two merge, or one is lost, none comes: then one
+// that is unexpected passes for it, until the next call.)
+static struct cpu_set sent_twice;
 
 static bool answer(const struct trapframe *tf)
 {
@@ -116,21 +123,33 @@ static void send_again(void)
     CPU_SET_FOR_EACH(cpu, &call_pending)
     {
         error_count(&sent_again);
+        cpu_set_add_atomic(&sent_twice, cpu);
         lapic_send_nmi(cpus[cpu]->apic_id);
     }
+}
+
+// False: some have not answered in that time.
+static bool all_answer(u32 ms)
+{
+    u64 began = rdtsc(), cycles = clock_tsc_hz() / 1000 * ms;
+    while (!cpu_set_is_empty_acquire(&call_pending)) {
+        if (rdtsc() - began > cycles)
+            return false;
+        cpu_relax();
+    }
+    return true;
 }
 
 // Removes from `others` those that have answered.
 static void call_others(struct cpu_set *others)
 {
+    cpu_set_copy(&sent_twice, &CPU_SET_EMPTY);
     barrier(); // x86 keeps the order of stores: `call_fn` is set
     cpu_set_copy(&call_pending, others);
     nmi_send_others();
-    for (u32 i = 0; i < ASK_SPINS && !cpu_set_is_empty_acquire(&call_pending);
-         i++) {
-        if (i == ASK_SPINS / 2)
-            send_again();
-        cpu_relax();
+    if (!all_answer(AGAIN_MS)) {
+        send_again();
+        all_answer(SILENT_MS);
     }
     for (u32 i = 0; i < cpu_set_words; i++)
         others->words[i] =
@@ -180,6 +199,8 @@ void nmi_log_unclaimed(struct arch_cpu *a)
 static NOINLINE void unclaimed(void)
 {
     struct arch_cpu *a = this_cpu()->arch;
+    if (cpu_set_remove_atomic(&sent_twice, this_cpu()->id))
+        return;
     ADD_ONCE(a->nmis, 1);
     WRITE_ONCE(a->deferred, true);
 }

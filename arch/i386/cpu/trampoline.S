@@ -2,8 +2,9 @@
 // smp.c copies this code. It never runs at its link address.
 //
 // An AP enters protected mode, finds its slot by its APIC id, sets `arrived`
-// and polls for its stack. Until it has one it uses no memory but this page.
-// All APs may start at once.
+// and polls for its stack. Until it has one it uses no memory but this page and
+// its slot. All APs may start at once, and at any later time: neither is ever
+// freed or used for anything else.
 
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/trampoline.h"
@@ -90,9 +91,18 @@ protected:
     movl $ap_main, %edx
     jmp *%edx
 
+    // Not used: halted for ever. Halted CPUs, too, take NMIs and machine checks
+    // (of which Intel's CPUs send some to all), and without a handler, or with
+    // CR4.MCE clear, would shut the machine down (SDM vol. 3, 6.15, interrupts
+    // 2, 8 and 18). What they push is not used: these CPUs share a stack.
 dismissed:
+    lidtl HERE(halt_table)
+    movl $TRAMPOLINE_PADDR + TRAMPOLINE_SIZE, %esp
+    movl HERE(cr4_halted), %eax
+    movl %eax, %cr4
+halted:
     hlt
-    jmp dismissed
+    jmp halted
 
     .balign 8
 flat:
@@ -103,11 +113,27 @@ flat_table:
     .short flat_table - flat - 1
     .long HERE(flat)
 
+#define NMI 2
+#define MACHINE_CHECK 18
+#define GATE_SIZE 8
+#define INTERRUPT_GATE 0x8e00 // present, of 32 bits
+    .balign 8
+gates:
+    .skip NMI * GATE_SIZE
+    .short HERE(halted), FLAT_CODE, INTERRUPT_GATE, 0
+    .skip (MACHINE_CHECK - NMI - 1) * GATE_SIZE
+    .short HERE(halted), FLAT_CODE, INTERRUPT_GATE, 0
+halt_table:
+    .short halt_table - gates - 1
+    .long HERE(gates)
+
     .balign 8
 trampoline_data_start: // struct trampoline_data
 cr3:
     .long 0
 cr4:
+    .long 0
+cr4_halted:
     .long 0
 efer:
     .long 0

@@ -4,6 +4,7 @@
 #pragma once
 
 #define TRAMPOLINE_PADDR 0x8000
+#define TRAMPOLINE_SIZE 4096
 #define TRAMPOLINE_PAGE (TRAMPOLINE_PADDR >> 12)
 
 #define AP_SLOT_SIZE 16
@@ -28,6 +29,7 @@ struct ap_slot {
 
 struct trampoline_data {
     u32 cr3, cr4;
+    u32 cr4_halted; // of CPUs that are not used
     u32 efer; // bits to set in EFER; 0: the register does not exist
     u32 slot_count;
     u32 slots; // physical address, of directly mapped memory

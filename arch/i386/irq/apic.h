@@ -36,7 +36,6 @@ void lapic_send_ipi(u32 apic_id, u32 vector);
 void lapic_send_ipi_set(const struct cpu_set *set, u32 vector);
 void lapic_send_self(u32 vector);
 void lapic_send_nmi(u32 apic_id);
-void lapic_send_nmi_others(void);
 
 // Sets the handler of a vector of 0x20-0xff; interrupts off, before its first
 // interrupt. `name` is shown in /proc/interrupts.

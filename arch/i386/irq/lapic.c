@@ -298,9 +298,9 @@ static void send_others(u32 vector)
         send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_FIXED | vector);
 }
 
-// All others are interrupted by one command, as they are by an NMI. It has no
-// effect on CPUs that are not used: they are halted with interrupts off, and
-// their LAPIC is disabled by the INIT.
+// All others are interrupted by one command. It has no effect on CPUs that are
+// not used: they are halted with interrupts off, and their LAPIC is disabled by
+// the INIT.
 void lapic_send_ipi_set(const struct cpu_set *set, u32 vector)
 {
     assert(vector >= 16);
@@ -349,13 +349,6 @@ NOTRACE void lapic_send_self(u32 vector)
     lapic_write(LAPIC_ICR_LOW, command);
     wait_until_sent();
     irq_restore(flags);
-}
-
-void lapic_send_nmi_others(void)
-{
-    if (fault_due(FAULT_NMI))
-        return;
-    send(0, ICR_ALL_BUT_SELF | ICR_ASSERT | ICR_NMI);
 }
 
 void lapic_timer_mode(u32 lvt)

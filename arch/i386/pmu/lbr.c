@@ -18,6 +18,12 @@
 // calls, IRET) and jumps are filtered out as that mode demands. CPUs without
 // user mode filter or call-stack mode are not used.
 //
+// A call of the next instruction (`call 1f; 1: pop %eax`: code finds out where
+// it is) has no return. The CPU records it, and the function's return then
+// takes it out instead of the function's call. It is left out where callers are
+// listed (Linux's driver does that, too), so the chain is right as long as the
+// function runs; afterwards the function's call stays behind.
+//
 // With registers by model an entry is valid from the top of the stack (TOS)
 // down to the first that is 0: empty entries are written as 0, and the CPU
 // clears what it takes out (also said by Intel's patent US 10261792). With
@@ -57,6 +63,9 @@ enum { EAX, EBX, ECX, EDX };
 #define SELECT_USER_CALLS                                   \
     (SELECT_NO_KERNEL | SELECT_NO_JCC | SELECT_NO_IND_JMP | \
      SELECT_NO_REL_JMP | SELECT_NO_FAR | SELECT_CALL_STACK)
+
+#define CALL_OPCODE 0xe8u // followed by a displacement of 32 bits
+#define CALL_BYTES 5u
 
 #define MSR_ARCH_LBR_CTL 0x14ceu
 #define MSR_ARCH_LBR_DEPTH 0x14cfu // a write empties the stack
@@ -197,7 +206,7 @@ const char *lbr_detect(struct lbr *l, const struct pmu_io *io)
 
 // --- recording --------------------------------------------------------------
 
-bool lbr_records(const struct lbr *l)
+NOTRACE bool lbr_records(const struct lbr *l)
 {
     u64 value = 0;
     if (l->kind == LBR_ARCHITECTURAL)
@@ -235,12 +244,12 @@ void lbr_end(const struct lbr *l)
 }
 
 // The register index of the entry `n` calls out from the innermost one.
-static u32 index_of(const struct lbr *l, u32 top, u32 n)
+static NOTRACE u32 index_of(const struct lbr *l, u32 top, u32 n)
 {
     return l->kind == LBR_ARCHITECTURAL ? n : (top - n) & (l->depth - 1);
 }
 
-static u32 top_of(const struct lbr *l)
+static NOTRACE u32 top_of(const struct lbr *l)
 {
     u64 top = 0;
     if (l->kind == LBR_BY_MODEL)
@@ -248,31 +257,50 @@ static u32 top_of(const struct lbr *l)
     return (u32)top;
 }
 
-static u32 address_in(const struct lbr *l, u32 msr)
+static NOTRACE u32 address_in(const struct lbr *l, u32 msr)
 {
     u64 value = 0;
     l->io->read(msr, &value);
     return (u32)value;
 }
 
-u32 lbr_list(const struct lbr *l, u32 *out, u32 max)
+// The call instruction of the entry `n` calls out; 0: there is none.
+static NOTRACE u32 caller(const struct lbr *l, u32 top, u32 n)
 {
-    u32 top = top_of(l), n = 0;
-    for (; n < MIN(l->depth, max); n++) {
-        u32 from = address_in(l, l->from + index_of(l, top, n));
-        if (!from)
-            break;
-        out[n] = from + 1;
+    return n < l->depth ? address_in(l, l->from + index_of(l, top, n)) : 0;
+}
+
+static NOTRACE bool calls_next(const struct lbr_code *code, u32 from)
+{
+    u8 byte;
+    if (!code->read(code->arg, from, &byte) || byte != CALL_OPCODE)
+        return false;
+    for (u32 i = 1; i < CALL_BYTES; i++) {
+        if (!code->read(code->arg, from + i, &byte) || byte)
+            return false;
     }
-    return n;
+    return true;
+}
+
+NOTRACE u32 lbr_list(const struct lbr *l, const struct lbr_code *code, u32 *out,
+                     u32 max)
+{
+    u32 top = top_of(l), count = 0, from;
+    for (u32 n = 0; count < max && (from = caller(l, top, n)); n++) {
+        if (!calls_next(code, from))
+            out[count++] = from + 1;
+    }
+    return count;
 }
 
 void lbr_store(const struct lbr *l, struct lbr_stack *out)
 {
-    u32 top = top_of(l), froms[LBR_DEPTH_MAX];
-    u32 n = out->count = lbr_list(l, froms, LBR_DEPTH_MAX);
+    u32 top = top_of(l), n = 0, froms[LBR_DEPTH_MAX], from;
+    while (n < LBR_DEPTH_MAX && (from = caller(l, top, n)))
+        froms[n++] = from;
+    out->count = n;
     for (u32 i = 0; i < n; i++) {
-        out->from[n - 1 - i] = froms[i] - 1;
+        out->from[n - 1 - i] = froms[i];
         out->to[n - 1 - i] = address_in(l, l->to + index_of(l, top, i));
     }
 }

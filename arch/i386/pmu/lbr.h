@@ -13,6 +13,12 @@ struct lbr {
     u32 from, to, info; // first MSR of each; info 0: none
 };
 
+// Reads a byte of the running thread's code. False: it is not present.
+struct lbr_code {
+    bool (*read)(void *arg, u32 at, u8 *byte);
+    void *arg;
+};
+
 // NULL and *l filled, or why this CPU's cannot be used. Changes registers that
 // are not in use only.
 const char *lbr_detect(struct lbr *l, const struct pmu_io *io);
@@ -22,4 +28,5 @@ void lbr_end(const struct lbr *l);
 bool lbr_records(const struct lbr *l);
 void lbr_store(const struct lbr *l, struct lbr_stack *out);
 void lbr_replace(const struct lbr *l, const struct lbr_stack *in);
-u32 lbr_list(const struct lbr *l, u32 *out, u32 max);
+u32 lbr_list(const struct lbr *l, const struct lbr_code *code, u32 *out,
+             u32 max);

@@ -4,9 +4,12 @@
 // of users; `recording` is written by each CPU for itself, with interrupts off.
 
 #include "arch/cpu.h"
+#include "arch/i386/mm/peek.h"
 #include "arch/i386/pmu/lbr.h"
 #include "arch/i386/pmu/machine.h"
 #include "kernel/base/log.h"
+#include "kernel/debug/kasan.h"
+#include "kernel/debug/kcsan.h"
 #include "kernel/sync/mutex.h"
 #include "lib/cpu_memory.h"
 
@@ -20,7 +23,7 @@ CPU_MEMORY(lbr_cpus, 1);
 static bool detected; // lock
 static u32 users;     // lock
 
-static struct lbr_cpu *here(void)
+static NOTRACE struct lbr_cpu *here(void)
 {
     return lbr_cpus[this_cpu()->id];
 }
@@ -100,9 +103,25 @@ void lbr_load(const struct lbr_stack *in)
     lbr_replace(l, in);
 }
 
-u32 lbr_callers(u32 *out, u32 max)
+// User code may change meanwhile.
+static NOTRACE NO_KASAN NO_KCSAN bool read_code(void *arg, u32 at, u8 *byte)
+{
+    const u8 *code = (const u8 *)user_peek(arg, at, sizeof(*code));
+    if (!code)
+        return false;
+    *byte = *code;
+    return true;
+}
+
+NOTRACE u32 lbr_callers(u32 *out, u32 max)
 {
     const struct lbr *l = &here()->lbr;
-    bool records = READ_ONCE(here()->recording) && lbr_records(l);
-    return records ? lbr_list(l, out, max) : 0;
+    struct user_peek p = { 0 };
+    const struct lbr_code code = { read_code, &p };
+    if (!READ_ONCE(here()->recording) || !lbr_records(l))
+        return 0;
+    user_peek_begin(&p, 0, false);
+    u32 count = lbr_list(l, &code, out, max);
+    user_peek_end(&p);
+    return count;
 }

@@ -10,6 +10,7 @@
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
 // link: user/libstrobe/table.c
+// link: user/libprofile/perf_topology.c
 #define _GNU_SOURCE
 #include "host.h"
 

@@ -8,6 +8,7 @@
 // link: build/lz4/src/lib/lz4.c user/libstrobe/table.c
 // link: user/libprofile/perf_repair.c user/libprofile/perf_features.c
 // link: user/libprofile/perf_walk.c user/libprofile/mapping.c
+// link: user/libprofile/perf_topology.c
 #define _GNU_SOURCE // memfd_create
 #include "host.h"
 

@@ -28,6 +28,7 @@ void lbr_stop_all(void);
 void lbr_save(struct lbr_stack *out);
 void lbr_load(const struct lbr_stack *in);
 // Writes the addresses behind the first byte of the call instructions,
-// innermost first, to `out`; returns their number, at most `max`. This CPU; any
-// context that does not interrupt lbr_load.
+// innermost first, to `out`; returns their number, at most `max`. Calls of the
+// next instruction are left out: they have no frame. This CPU; any context that
+// does not interrupt lbr_load.
 u32 lbr_callers(u32 *out, u32 max);
