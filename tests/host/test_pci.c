@@ -132,6 +132,8 @@ static void behind_bridges(void **state UNUSED)
     assert_int_equal(last.product, 0x1234);
     pci_each(0x010601, see, NULL);
     assert_int_equal(seen, 1);
+    pci_each_of_base(0x0c0000, see, NULL);
+    assert_int_equal(seen, 2);
 }
 
 // Of several host bridges.

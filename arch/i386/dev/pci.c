@@ -24,6 +24,7 @@ enum { // more offsets in the configuration space (PCI 3.0, 6.1)
 #define BAR_FLAGS 15u
 #define BARS 6u
 
+#define BASE_CLASS 0xff0000u
 #define CLASS_BRIDGE 0x060400u // PCI to PCI
 #define CAPABILITY_POWER 0x01  // PCI Power Management 1.2, 3.2
 #define POWER_STATE 3u         // of its control register; 0: D0
@@ -31,7 +32,7 @@ enum { // more offsets in the configuration space (PCI 3.0, 6.1)
 #define POWER_UP_MS 10u // from D3: table 5-6
 
 struct scan {
-    u32 class;
+    u32 class, mask;
     void (*fn)(const struct pci_function *f, void *arg);
     void *arg;
     bool found[PCI_BUSES]; // buses to scan
@@ -50,7 +51,7 @@ static bool visit(struct scan *s, struct pci_function *f, bool *multi)
     *multi = header & PCI_HEADER_MANY;
     if ((header & PCI_HEADER_TYPE) == PCI_HEADER_BRIDGE)
         s->found[pci_config_read(name, PCI_SECONDARY_BUS, 1)] = true;
-    if (f->class == s->class)
+    if ((f->class & s->mask) == s->class)
         s->fn(f, s->arg);
     return true;
 }
@@ -68,18 +69,32 @@ static void scan_device(struct scan *s, u32 bus, u32 device)
 }
 
 // A bridge's secondary bus has a higher number than its own one.
-void pci_each(u32 class, void (*fn)(const struct pci_function *f, void *arg),
-              void *arg)
+static void scan_all(u32 class, u32 mask,
+                     void (*fn)(const struct pci_function *f, void *arg),
+                     void *arg)
 {
     if (!pci_present())
         return;
-    struct scan s = { class, fn, arg, .found = { [0] = true } };
+    struct scan s = { class, mask, fn, arg, .found = { [0] = true } };
     bool all = pci_express_present();
     for (u32 bus = 0; bus < PCI_BUSES; bus++) {
         bool scanned = all || s.found[bus];
         for (u32 device = 0; scanned && device < PCI_DEVICES; device++)
             scan_device(&s, bus, device);
     }
+}
+
+void pci_each(u32 class, void (*fn)(const struct pci_function *f, void *arg),
+              void *arg)
+{
+    scan_all(class, ~0u, fn, arg);
+}
+
+void pci_each_of_base(u32 class,
+                      void (*fn)(const struct pci_function *f, void *arg),
+                      void *arg)
+{
+    scan_all(class, BASE_CLASS, fn, arg);
 }
 
 static void set_command(const struct pci_function *f, u32 set, u32 clear)

@@ -17,6 +17,11 @@ struct pci_function {
 void pci_each(u32 class, void (*fn)(const struct pci_function *f, void *arg),
               void *arg);
 
+// The same for each whose class has these upper 8 of 24 bits.
+void pci_each_of_base(u32 class,
+                      void (*fn)(const struct pci_function *f, void *arg),
+                      void *arg);
+
 // The memory behind base address register `index` (0-5). False: there is none,
 // or the firmware has given it no address.
 struct pci_memory {
