@@ -7,7 +7,12 @@
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
 
-#define CLASS_AHCI 0x010601u // PCI's class code (CC)
+// PCI's classes: of all disks; AHCI's class code (CC); and what users take for it.
+#define CLASS_DISKS 0x010000u
+#define CLASS_AHCI 0x010601u
+#define CLASS_RAID 0x010400u
+#define CLASS_NVME 0x010802u
+#define CLASS_MODE 0xffff00u // without the programming interface
 #define REGISTERS_BAR 5u     // ABAR: 2.1.11
 #define CONTROLLERS_MAX 4u
 #define POLL_NS NSEC_PER_MSEC
@@ -268,8 +273,24 @@ static void name_ports(struct ahci *h)
     }
 }
 
+static void say_unused(const struct pci_function *f)
+{
+    const char *why = f->class == CLASS_NVME ? "there is no driver for NVMe"
+                      : (f->class & CLASS_MODE) == CLASS_RAID
+                          ? "it is in RAID mode: in the firmware's setup "
+                            "choose AHCI"
+                          : NULL;
+    if (why)
+        log_printf("disk: %04x:%04x at %02x:%02x.%u is not used: %s\n",
+                   f->vendor, f->product, f->bus, f->device, f->function, why);
+}
+
 static void found(const struct pci_function *f, void *arg UNUSED)
 {
+    if (f->class != CLASS_AHCI) {
+        say_unused(f);
+        return;
+    }
     struct ahci *h =
         controller_count < CONTROLLERS_MAX ? kzalloc(sizeof(*h)) : NULL;
     if (!h) {
@@ -293,5 +314,5 @@ static void found(const struct pci_function *f, void *arg UNUSED)
 
 void ahci_start(void)
 {
-    pci_each(CLASS_AHCI, found, NULL);
+    pci_each_of_base(CLASS_DISKS, found, NULL);
 }

@@ -23,7 +23,8 @@ static const struct console *selected[CONSOLES_MAX];
 static u32 selected_count;
 
 KERNEL_ARG(console,
-           "console=NAME: ttyS0, tty0 or spcr, for the log and /dev/console");
+           "console=NAME: ttyS0-ttyS3[,RATE], a port as 0x3e8[,RATE], spcr, or "
+           "tty0, for the log and /dev/console");
 KERNEL_ARG(quiet, "quiet: the log is kept for dmesg but not shown");
 
 void console_write_raw(const char *text, size_t n)
@@ -47,6 +48,11 @@ const char *console_name(void)
     return selected_count ? selected[0]->name : "ttyS0";
 }
 
+const char *console_argument(void)
+{
+    return arg_console.present ? arg_console.value : NULL;
+}
+
 bool console_wanted(const char *name)
 {
     return name && arg_console.present && !strcmp(arg_console.value, name);
@@ -54,7 +60,8 @@ bool console_wanted(const char *name)
 
 static bool is_wanted(const struct console *c)
 {
-    return console_wanted(c->name) || console_wanted(c->alias);
+    return console_wanted(c->name) || console_wanted(c->alias) ||
+           (arg_console.present && c->named && c->named());
 }
 
 // By an alias: it may be found later, and says itself if it is not.

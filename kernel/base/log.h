@@ -19,16 +19,19 @@ NORETURN void panic_trap(const struct trapframe *tf, const char *fmt, ...)
 // Consoles (linker set `consoles`): a device on which the log is shown. `write`
 // must work at any time, also in a panic: it polls and takes no sleeping lock.
 struct console {
-    const char *name;  // ttyS0, tty0: as in console=
-    const char *alias; // another name in console=, or NULL
-    u32 rank;          // the highest present one becomes /dev/console's tty
+    const char *name;    // ttyS0, tty0: as in console=
+    const char *alias;   // another name in console=, or NULL
+    bool (*named)(void); // whether console= names it otherwise; or NULL
+    u32 rank;            // the highest present one becomes /dev/console's tty
     bool (*probe)(void);
     void (*write)(const char *text, size_t n);
 };
 #define CONSOLE(c) LINKER_SET_ADD(consoles, c)
 
 void console_init(void);
-// Whether console= names this one, by its name or alias.
+// The value of console=; NULL: it was not given.
+const char *console_argument(void);
+// Whether console= is this name or alias.
 bool console_wanted(const char *name);
 // Writes the log so far to a console: one that has been found later.
 void console_show_log(const struct console *c);

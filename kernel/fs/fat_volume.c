@@ -119,6 +119,17 @@ static const char *take_large_layout(struct fat *f)
     return fat_check(f, &root) ? "its root directory is broken" : NULL;
 }
 
+// Of a disk that says that it is larger than it is: one that answers anything
+// behind its end is not found out without writing there.
+static const char *read_last(struct fat *f)
+{
+    u32 end = f->data_start + f->clusters * f->cluster_sectors;
+    return transfer(f, false, end - 1, 1, f->part)
+               ? "its last sector cannot be read: is the disk smaller than it "
+                 "says?"
+               : NULL;
+}
+
 const char *fat_mount(struct fat *f, const struct fat_disk *disk)
 {
     memset(f, 0, sizeof(*f));
@@ -132,7 +143,7 @@ const char *fat_mount(struct fat *f, const struct fat_disk *disk)
     const char *why = take_layout(f);
     if (!why && f->bits == 32)
         why = take_large_layout(f);
-    return why;
+    return why ? why : read_last(f);
 }
 
 void fat_root(const struct fat *f, struct fat_node *root)

@@ -1,7 +1,7 @@
-// Intel's 82574L and 82540EM, by legacy descriptors: rings of buffers of 2 KiB
-// in low memory, one queue each way (82574 GbE Controller Family Datasheet and
-// PCI/PCI-X Family of Gigabit Ethernet Controllers Software Developer's Manual:
-// initialization, receive, transmit, interrupts).
+// Intel's 82574L, and the 82540 to 82547, by legacy descriptors: rings of
+// buffers of 2 KiB in low memory, one queue each way (82574 GbE Controller
+// Family Datasheet and PCI/PCI-X Family of Gigabit Ethernet Controllers
+// Software Developer's Manual: initialization, receive, transmit, interrupts).
 //
 // Frames that were received interrupt, and changes of the link; frames that
 // were sent do not: their buffers are taken back when one is needed.
@@ -21,14 +21,34 @@
 #define BUFFERS_OF_PAGE (PAGE_SIZE / BUFFER_BYTES)
 #define RESET_MS 20u
 #define TEST_MS 100u // until an interrupt that was asked for arrives
+#define GAP_PCI TIPG_OF(10u, 8u, 6u)
 
 static const struct model {
     u16 product;
     bool has_messages; // and the registers marked 82574
     u32 gap;           // between frames (TIPG)
 } models[] = {
-    { 0x10d3, true, TIPG_OF(8u, 8u, 6u) },   // 82574L
-    { 0x100e, false, TIPG_OF(10u, 8u, 6u) }, // 82540EM
+    { 0x10d3, true, TIPG_OF(8u, 8u, 6u) }, // 82574L
+    // Those for copper of the PCI and PCI-X family (its manual, table 5-1).
+    { 0x100e, false, GAP_PCI }, // 82540EM, 0x1015 in notebooks
+    { 0x1015, false, GAP_PCI },
+    { 0x1017, false, GAP_PCI }, // 82540EP
+    { 0x1016, false, GAP_PCI },
+    { 0x1013, false, GAP_PCI }, // 82541EI
+    { 0x1018, false, GAP_PCI },
+    { 0x1076, false, GAP_PCI }, // 82541GI
+    { 0x1077, false, GAP_PCI },
+    { 0x107c, false, GAP_PCI }, // 82541PI
+    { 0x1078, false, GAP_PCI }, // 82541ER
+    { 0x1008, false, GAP_PCI }, // 82544EI
+    { 0x100c, false, GAP_PCI }, // 82544GC
+    { 0x100d, false, GAP_PCI },
+    { 0x100f, false, GAP_PCI }, // 82545EM
+    { 0x1026, false, GAP_PCI }, // 82545GM
+    { 0x1010, false, GAP_PCI }, // 82546EB
+    { 0x1079, false, GAP_PCI }, // 82546GB
+    { 0x1019, false, GAP_PCI }, // 82547EI
+    { 0x1075, false, GAP_PCI }, // 82547GI
 };
 
 struct ring {

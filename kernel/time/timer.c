@@ -22,6 +22,7 @@
 #define HOW (TIMER_PERIODIC | TIMER_ONESHOT)
 #define MODE_BITS (HOW | TIMER_ALL_CPUS | TIMER_NMI | TIMER_RANDOM)
 
+bool timers_in_test;
 static struct spinlock timers_lock = SPINLOCK_INIT("timers");
 
 #define FOR_EACH_TIMER(t) LINKER_SET_FOR_EACH(struct timer, t, timers)

@@ -101,6 +101,10 @@ struct timer {
 };
 #define TIMER(t) LINKER_SET_ADD(timers, t)
 
+// While a source's self-test looks at which CPUs the device interrupts: then
+// the driver interrupts none on behalf of the device. Written by one thread.
+extern bool timers_in_test;
+
 // Finds the machine's timers. Once, on the boot CPU, interrupts off. Before
 // that a timer can be reserved by name, if its probe needs no clock.
 void timers_probe(void);

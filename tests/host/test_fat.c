@@ -28,6 +28,7 @@ struct image {
     u32 sectors;
     u32 writes_left; // then it is gone
     bool gone;
+    u32 lacking; // sectors at its end
 };
 
 static int transfer(void *arg, bool write, u32 sector, u32 count, void *data)
@@ -39,6 +40,8 @@ static int transfer(void *arg, bool write, u32 sector, u32 count, void *data)
         i->gone = true;
         return -EIO;
     }
+    if (sector + count > i->sectors - i->lacking)
+        return -EIO;
     if (!write) {
         memcpy(data, i->data + (size_t)sector * FAT_SECTOR,
                (size_t)count * FAT_SECTOR);
@@ -401,7 +404,8 @@ static void times(void **state UNUSED)
     assert_int_equal(fat_seconds((struct fat_time){ 0, 0xffff }), 0);
 }
 
-// What is no file system, or says that it is larger than its partition.
+// What is no file system, or says that it is larger than its partition; a disk
+// that says that it is larger than it is.
 static void refusals(void **state UNUSED)
 {
     struct image i;
@@ -412,6 +416,12 @@ static void refusals(void **state UNUSED)
     assert_string_equal(fat_mount(f, &disk),
                         "its file system is larger than the disk");
     disk.sectors += 100;
+    i.lacking = 3;
+    assert_string_equal(fat_mount(f, &disk),
+                        "its last sector cannot be read: is the disk smaller "
+                        "than it says?");
+    i.lacking = 0;
+    assert_null(fat_mount(f, &disk));
     i.data[13] = 0;
     assert_string_equal(fat_mount(f, &disk), "it has no FAT file system");
     disk.sectors = 0;

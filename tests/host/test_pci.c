@@ -1,5 +1,6 @@
-// PCI functions: enumeration behind bridges, base addresses and messages, on
-// configuration spaces that are right, and on random ones.
+// PCI functions: enumeration behind bridges and without them, base addresses,
+// messages, and what firmware leaves switched off, on configuration spaces that
+// are right, and on random ones.
 // link: arch/i386/dev/pci.c arch/i386/dev/pci_messages.c
 #include "test.h"
 
@@ -7,6 +8,7 @@
 #include "kernel/base/errno.h"
 
 #define XHCI 0x0c0330u
+#define BRIDGE 0x060400u
 
 // --- the machine
 
@@ -18,6 +20,8 @@ struct function {
 static struct function functions[4];
 static u32 function_count, reads;
 static bool noise; // all functions exist, and say anything
+static bool express;
+static u32 slept_ms;
 static u32 table[4];
 static u32 mapped_size;
 static paddr_t mapped;
@@ -34,6 +38,16 @@ static struct function *find(u32 name)
 bool pci_present(void)
 {
     return true;
+}
+
+bool pci_express_present(void)
+{
+    return express;
+}
+
+void pci_sleep_ms(u32 ms)
+{
+    slept_ms += ms;
 }
 
 u32 pci_config_read(u32 name, u32 at, u32 bytes)
@@ -53,6 +67,10 @@ void pci_config_write(u32 name, u32 at, u32 bytes, u32 value)
     struct function *found = find(name);
     if (noise || !found)
         return;
+    // Out of D3: a reset.
+    if (found->words[0x40 / 4] == 0x00000001 && at == 0x44 &&
+        found->words[0x44 / 4] & 3 && !(value & 3))
+        memset(&found->words[4], 0, 24);
     if (at >= 0x10 && at < 0x28) {
         u32 bits = found->address_bits[(at - 0x10) / 4];
         value = (value & bits) | (found->words[at / 4] & ~bits);
@@ -80,7 +98,7 @@ static u32 *add(u32 bus, u32 device, u32 class)
 static void begin(void)
 {
     function_count = reads = 0;
-    noise = false;
+    noise = express = false;
     memset(table, 0xff, sizeof(table));
 }
 
@@ -114,6 +132,59 @@ static void behind_bridges(void **state UNUSED)
     assert_int_equal(last.product, 0x1234);
     pci_each(0x010601, see, NULL);
     assert_int_equal(seen, 1);
+    pci_each_of_base(0x0c0000, see, NULL);
+    assert_int_equal(seen, 2);
+}
+
+// Of several host bridges.
+static void buses_without_bridges(void **state UNUSED)
+{
+    begin();
+    add(0x80, 5, XHCI);
+    add(0xff, 0, XHCI);
+    seen = 0;
+    pci_each(XHCI, see, NULL);
+    assert_int_equal(seen, 0);
+    express = true;
+    pci_each(XHCI, see, NULL);
+    assert_int_equal(seen, 2);
+    assert_int_equal(last.bus, 0xff);
+    pci_enable(&last); // no bridge leads there
+    assert_int_equal(functions[1].words[1] & 0xffff, 0x406);
+}
+
+static void what_is_switched_off(void **state UNUSED)
+{
+    begin();
+    static const u32 at[] = { 0, 2, 9 };
+    for (u32 i = 0; i < 2; i++) {
+        u32 *bridge = add(at[i], 3, BRIDGE);
+        bridge[3] = 1 << 16;
+        bridge[6] = at[i + 1] << 8;
+        bridge[1] = 0x00100001; // status: its own bits are not written
+    }
+    u32 *w = add(0, 4, BRIDGE); // elsewhere
+    w[3] = 1 << 16;
+    w[6] = 0x000300;
+    w = add(9, 0, XHCI);
+    struct function *f = &functions[3];
+    f->address_bits[0] = 0xffffc000;
+    w[4] = 0xfebf0000;
+    w[1] = 1 << 20;
+    w[13] = 0x40;
+    w[16] = 0x00000001; // power management
+    w[17] = 0x8103;     // D3, with an event's status, which a one clears
+    slept_ms = 0;
+    pci_enable(&f->at);
+    assert_int_equal(w[17], 0x0100);
+    assert_int_equal(slept_ms, 10);
+    assert_int_equal(w[4], 0xfebf0000);
+    assert_int_equal(w[1] & 0xffff, 0x406);
+    assert_int_equal(functions[0].words[1], 0x0007);
+    assert_int_equal(functions[1].words[1], 0x0007);
+    assert_int_equal(functions[2].words[1], 0);
+    pci_enable(&f->at);
+    assert_int_equal(slept_ms, 10);
 }
 
 static void base_addresses(void **state UNUSED)
@@ -205,6 +276,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behind_bridges),
+        cmocka_unit_test(buses_without_bridges),
+        cmocka_unit_test(what_is_switched_off),
         cmocka_unit_test(base_addresses),
         cmocka_unit_test(message_interrupts),
         cmocka_unit_test(noisy_machines),

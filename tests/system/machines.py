@@ -62,7 +62,11 @@ CPU_MODELS = tuple(
 
 NUMBERS = tuple(
     qemu(f"{smp} CPUs", smp=smp) for smp in (2, 3, 8, 32, 64)) + (
-        qemu("q35, 64 CPUs", "--machine", "q35", smp=64),)
+        qemu("q35, 64 CPUs", "--machine", "q35", smp=64),
+        # QEMU 7.2 delivers no device's NMI behind the first hole (docs/hardware.md).
+        qemu("12 CPUs, ids with holes", *arguments("-smp 12,sockets=2,dies=3,threads=2"),
+             smp=12, source="nmi-ipi", wrong=frozenset({
+                 "source rtc", "source nmi-rtc", "source nmi-pit", "source nmi-hpet"})))
 
 MEMORY = tuple(
     qemu(f"{name} of memory", "--mem", mem, *options)

@@ -102,7 +102,8 @@ sysinfo system.disks; grep vfat /proc/mounts; """ + BALANCED
 
 
 def test_nothing_unless_asked(tmp_path):
-    """Disks of all kinds beside each other: none is mounted, and none is written."""
+    """Disks of all kinds beside each other: none is mounted, and none is written; those
+    without a driver are named."""
     damaged = make_disk(tmp_path)
     with open(damaged, "r+b") as file:  # the first copy of its GPT
         file.seek(SECTOR + 16)
@@ -114,7 +115,8 @@ def test_nothing_unless_asked(tmp_path):
     whole = make_fat(tmp_path / "whole")
     files = (damaged, empty, overlapping, whole)
     before = [digest(file) for file in files]
-    arguments = "-device ich9-ahci,id=sata -device ide-cd,bus=sata.5"
+    arguments = "-device ich9-ahci,id=sata -device ide-cd,bus=sata.5 -device megasas" \
+        " -device nvme,serial=1,drive=nvme -drive if=none,id=nvme,driver=null-co,size=1M"
     for n, file in enumerate(files):
         arguments += f" -drive if=none,id=d{n},format=raw,file={file}" \
             f" -device ide-hd,bus=sata.{n},drive=d{n}"
@@ -132,9 +134,12 @@ sata3    ahci  67584000  QEMU HARDDISK
 sata5    ahci         0                             a CD drive, or another ATAPI device
 balanced
 """, run
-    for said in ("sata0: the first copy of its GPT is damaged; the second is used",
-                 "sata1: it has neither partitions nor a file system"):
-        assert f"ahci: {said}\n" in run.console, run
+    for said in ("ahci: sata0: the first copy of its GPT is damaged; the second is used",
+                 "ahci: sata1: it has neither partitions nor a file system",
+                 "disk: 1000:0060 at 00:04.0 is not used: it is in RAID mode: in the "
+                 "firmware's setup choose AHCI",
+                 "disk: 1b36:0010 at 00:05.0 is not used: there is no driver for NVMe"):
+        assert f"{said}\n" in run.console, run
     assert NOTHING_LOST in run.console, run
     assert before == [digest(file) for file in files]
 

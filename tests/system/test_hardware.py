@@ -219,6 +219,26 @@ def test_the_firmwares_serial_port(tmp_path):
     assert "\ntyped\n" in out and said not in result.console, (out, result)
 
 
+def test_a_serial_port_that_is_named(tmp_path):
+    """COM3, which is in no table: it has the log from its start, and is the console."""
+    result = vm(
+        "echo typed >/dev/console; exit 4", "--kargs", "console=0x3e8,19200", "--qemu-args",
+        f"-chardev file,id=com3,path={tmp_path}/out -device"
+        " isa-serial,chardev=com3,iobase=0x3e8,irq=4,index=2")
+    out = (tmp_path / "out").read_text(errors="replace").replace("\r", "")
+    said = "console=0x3e8,19200: ttyS0 is at port 0x3e8, 19200 baud, interrupt 4"
+    assert result.status == 4, result
+    assert out.startswith("[    0.000000] Strobe version"), (out, result)
+    assert out.count(said) == 1 and "\ntyped\n" in out, (out, result)
+    assert "Strobe version" not in result.console, result
+
+
+@pytest.mark.parametrize("value", ("0x2e8", "0x3e8,9600x"))
+def test_no_serial_port_of_that_name(value):
+    result = vm("true", "--kargs", f"console={value}")
+    assert f"console={value}: no such console, using ttyS0" in result.console, result
+
+
 def test_no_serial_port_of_the_firmware(tmp_path):
     (tmp_path / "spcr").write_bytes(spcr(0x3e8, 5, 4))
     table = f"-acpitable sig=SPCR,rev=2,data={tmp_path}/spcr"

@@ -100,7 +100,9 @@ def test_traffic(kernel, smp, seed=1):
 
 @realtime()
 @pytest.mark.parametrize("card,how", (
-    ("e1000e", "interrupts"), ("e1000", "no interrupts: polled every 8 ms")))
+    ("e1000e", "interrupts"), ("e1000", "no interrupts: polled every 8 ms"),
+    ("e1000-82544gc", "no interrupts: polled every 8 ms"),
+    ("e1000-82545em", "no interrupts: polled every 8 ms")))
 def test_dhcp(card, how):
     """By QEMU's DHCP server, which gives the first machine this address."""
     result = vm("""until sysinfo system.net | grep -q "^state *ready "; do sleep 0.1; done

@@ -291,15 +291,27 @@ def test_wrong_statuses(tmp_path):
     assert NOTHING_LOST in run.console, run
 
 
+UNREADABLE = """[inject-error]
+event = "read_aio"
+iotype = "read"
+sector = "{}"
+"""
+
+
 def test_sticks_of_no_use(tmp_path):
     """Large sectors, no file system, a file system that says that it is larger than the
-    stick, and one that cannot be written: each one is named, and the last one is read."""
+    stick, a stick that says that it is larger than it is, and one that cannot be written:
+    each one is named, and the last one is read."""
     empty = tmp_path / "empty"
     empty.write_bytes(bytes(1 << 20))
     liar, locked = make_fat(tmp_path / "liar"), make_fat(tmp_path / "locked")
     os.truncate(liar, 1 << 20)
+    short = make_fat(tmp_path / "short")
+    end = os.path.getsize(short) // 512  # a part of a cluster may be behind the last one
+    (tmp_path / "rules").write_text("".join(map(UNREADABLE.format, range(end - 8, end))))
     mtools("mcopy", locked, __file__, "::A test.py")
-    files = (f"{empty},file.locking=off",) * 2 + (liar, f"{locked},readonly=on")
+    files = (f"{empty},file.locking=off",) * 2 + (
+        liar, f"blkdebug:{tmp_path}/rules:{short},rerror=report", f"{locked},readonly=on")
     arguments = "-device qemu-xhci,id=usb,p2=8,p3=0 -device usb-bot,id=bot,bus=usb.0,port=1 " \
         "-device scsi-hd,bus=bot.0,drive=d1,logical_block_size=4096," \
         "physical_block_size=4096"  # ports of USB 2: high speed
@@ -317,6 +329,8 @@ def test_sticks_of_no_use(tmp_path):
     for said in ("1-1: a stick that cannot be used: its sectors do not have 512 bytes",
                  "1-2: not mounted: it has neither partitions nor a file system",
                  "1-3: not mounted: its file system is larger than the disk",
-                 "1-4: FAT16, clusters of 2048 bytes"):
+                 "1-4: not mounted: its last sector cannot be read: is the disk smaller "
+                 "than it says?",
+                 "1-5: FAT16, clusters of 2048 bytes"):
         assert f"usb: {said}\n" in run.console, run
     assert NOTHING_LOST in run.console, run

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from machine import PATIENCE, ROOT, VM, vm
+from machine import PATIENCE, ROOT, SHIFT, VM, vm
 from monitor import Monitored, by_gdb, free_port
 from screenshot import CURSOR_LINES, GREY, HEIGHT, WIDTH, YELLOW, Shot
 from tiers import realtime
@@ -79,9 +79,9 @@ stty -F /dev/tty0 -echo; sleep 1; echo typed >/dev/console
 mkfifo /tmp/x; cat /tmp/x"""
 
 
-def dump(folder, *options, scale=1):
+def dump(folder, *options, scale=1, before=""):
     """A dump of tty0 after TYPED, and the console's text."""
-    with Monitored(TYPED, *options, smp=1) as machine:
+    with Monitored(before + TYPED, *options, smp=1) as machine:
         machine.wait_for("typed")
         machine.ask(f"screendump {folder}/shot.ppm")
         return Shot(f"{folder}/shot.ppm", scale), machine.console()
@@ -128,15 +128,38 @@ def test_earlier_lines(tmp_path):
         wait_shown(machine, tmp_path, present)
 
 
+# 50 pages on nothing, then on tty0, where each is drawn before the next one: how long the
+# machine has run, and been idle, before and after.
+PAGES = r"""ls -lR /bin /etc /dev | head -n 67 >/tmp/page
+for out in null tty0; do
+    begin=$(cat /proc/uptime)
+    for page in $(seq 50); do cat /tmp/page; sleep 0.02; done >/dev/$out
+    echo "50 pages on $out: $begin $(cat /proc/uptime)" >/dev/console
+done
+"""
+INSTRUCTIONS_OF_PAGE = 1_500_000  # 2 ms at 0.75 a nanosecond
+
+
+def instructions_of_page(console):
+    busy = {}
+    for out, *times in re.findall(r"50 pages on (\w+): ([\d.]+) ([\d.]+) ([\d.]+) ([\d.]+)",
+                                  console):
+        up, idle, up_after, idle_after = map(float, times)
+        busy[out] = up_after - up - (idle_after - idle)
+    return (busy["tty0"] - busy["null"]) / 50 * 1e9 / 2 ** SHIFT
+
+
 @pytest.mark.parametrize("mode, scale", (
     ("640x480x15", 1), ("800x600x16", 1), ("1024x768x24", 1), ("1920x1080x32", 1),
     ("2560x1600x16", 2)))
 def test_graphics_modes(tmp_path, mode, scale):
-    """Of any size and depth; large ones have larger characters."""
-    shot, _ = dump(tmp_path, "--video", mode, scale=scale)
+    """Of any size and depth; large ones have larger characters. Scrolling is fast."""
+    large = mode == "1920x1080x32"
+    shot, console = dump(tmp_path, "--video", mode, scale=scale, before=PAGES * large)
     assert f"{shot.width}x{shot.height}" == mode.rsplit("x", 1)[0]
     assert shot.line(0).startswith("Yellow and grey")
     assert (shot.line(1), shot.line(4)) == ("╔═╗", "end\0")
+    assert not large or instructions_of_page(console) < INSTRUCTIONS_OF_PAGE, console
 
 
 def test_a_panic_is_on_the_framebuffer(tmp_path):

@@ -3,6 +3,7 @@
 #include "arch/boot.h"
 #include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
+#include "arch/i386/dev/pci_config.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/log.h"
 #include "lib/string.h"
@@ -89,6 +90,16 @@ const struct acpi_header *acpi_table(paddr_t base)
     remember(base, NULL, problem);
     log_printf("acpi: the table at %#llx %s: skipped\n", base, problem);
     return NULL;
+}
+
+bool pci_express_present(void)
+{
+    for (u32 i = 0; i < acpi_found_count; i++) {
+        const struct acpi_header *t = acpi_found[i].table;
+        if (t && !memcmp(t->signature, "MCFG", sizeof(t->signature)))
+            return true;
+    }
+    return false;
 }
 
 static bool is_rsdp(const struct rsdp *r)

@@ -24,6 +24,7 @@
 #define NEEDED (CPUID_1_EDX_PSE | CPUID_1_EDX_TSC | CPUID_1_EDX_CMOV)
 #define NEEDED_FOR_PAE (CPUID_1_EDX_PAE | CPUID_1_EDX_CX8)
 #define EFLAGS_ID (1 << 21) // can be changed where there is CPUID
+#define NO_CPUID (1 << 31)  // among the bits that are lacking
 
 #define COM1            0x3f8
 #define COM_LINE_STATUS (COM1 + 5)
@@ -69,6 +70,7 @@ mb2_header_end:
 boot_entry:
     cli
     cld
+    movl $PHYS(boot_stack_top), %esp
     movl %eax, %edi // magic
     movl %ebx, %esi // information
     cmpl $MB1_BOOT_MAGIC, %eax
@@ -77,24 +79,23 @@ boot_entry:
     je 1f
     movl $no_multiboot, %esi
     jmp fail
-1:  movl $PHYS(boot_stack_top), %esp
-    pushfl
+1:  pushfl
     xorl $EFLAGS_ID, (%esp)
     movl (%esp), %eax
     popfl
     pushfl
     xorl (%esp), %eax
+    movl $NO_CPUID, %ebx
     testl $EFLAGS_ID, %eax
-    jnz 1f // it cannot be changed: no CPUID
+    jnz lacks // it cannot be changed
     movl $1, %eax
     cpuid
     movl %edx, %eax
     notl %eax
-    testl $NEEDED, %eax
-    jz 2f
-1:  movl $no_i686, %esi
-    jmp fail
-2:  testl $NEEDED_FOR_PAE, %eax
+    movl %eax, %ebx
+    andl $NEEDED, %ebx
+    jnz lacks
+    testl $NEEDED_FOR_PAE, %eax
     jnz two_level
 
     movl $PHYS(early_directory), %ebx
@@ -137,10 +138,36 @@ paging_on:
     movl $higher_half, %eax
     jmp *%eax
 
-// Prints the text at esi on the first serial port and the screen, and halts.
+// Prints what the CPU lacks, the bits in ebx, and halts.
+lacks:
+    movl $VGA_TEXT, %edi
+    movl $no_i686, %esi
+    call print
+    movl $features, %ebp
+1:  movl 4(%ebp), %esi
+    testl %ebx, (%ebp)
+    jz 2f
+    call print
+2:  addl $8, %ebp
+    cmpl $features_end, %ebp
+    jb 1b
+    movl $line_end, %esi
+    call print
+    jmp halt
+
+// Prints the text at esi, and halts.
 fail:
     movl $VGA_TEXT, %edi
-next:
+    call print
+halt:
+    movw $ASM_DEBUG_EXIT_PORT, %dx
+    movb $ASM_DEBUG_EXIT_PANIC, %al
+    outb %al, %dx
+1:  hlt
+    jmp 1b
+
+// Prints the text at esi on the first serial port, and the screen at edi.
+print:
     movw $COM_LINE_STATUS, %dx
     movl $100000, %ecx // limit, in case the port is absent
 1:  inb %dx, %al
@@ -152,21 +179,34 @@ next:
     movw $COM1, %dx
     outb %al, %dx
     cmpb $' ', %al // skip CR and LF: the VGA shows glyphs
-    jb next
+    jb print
     movb $VGA_GREY, %ah
     stosw
-    jmp next
-2:  movw $ASM_DEBUG_EXIT_PORT, %dx
-    movb $ASM_DEBUG_EXIT_PANIC, %al
-    outb %al, %dx
-3:  hlt
-    jmp 3b
+    jmp print
+2:  ret
 
     .section .boot.data, "a"
 no_multiboot:
     .asciz "Strobe: not started by a Multiboot loader\r\n"
 no_i686:
-    .asciz "Strobe: this CPU is older than i686: no CMOV, TSC or 4 MiB pages\r\n"
+    .asciz "Strobe: this CPU is older than i686: it lacks"
+no_cpuid:
+    .asciz " CPUID"
+no_cmov:
+    .asciz " CMOV"
+no_tsc:
+    .asciz " TSC"
+no_pse:
+    .asciz " PSE (4 MiB pages)"
+line_end:
+    .asciz "\r\n"
+    .balign 4
+features: // a bit, and what it is
+    .long NO_CPUID, no_cpuid
+    .long CPUID_1_EDX_CMOV, no_cmov
+    .long CPUID_1_EDX_TSC, no_tsc
+    .long CPUID_1_EDX_PSE, no_pse
+features_end:
 
     .text
     .type higher_half, @function

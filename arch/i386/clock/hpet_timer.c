@@ -163,7 +163,7 @@ static NOINLINE NOTRACE void catch_up(struct comparator *c)
         else
             set_comparator(c, counter(c) + c->ticks + MARGIN);
     }
-    if (c->opened & TIMER_NMI)
+    if (c->opened & TIMER_NMI && !READ_ONCE(timers_in_test))
         nmi_send_others();
 }
 

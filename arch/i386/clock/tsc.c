@@ -15,6 +15,7 @@
 #include "lib/format.h"
 
 #define CPUID_1_EDX_TSC 4
+#define CPUID_1_EDX_SSE 25
 #define CPUID_1_EDX_SSE2 26
 
 #define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
@@ -48,7 +49,8 @@ static const char *tsc_probe(struct timecounter *tc)
     struct cpuid id = cpuid(1, 0);
     if (!(id.edx >> CPUID_1_EDX_TSC & 1))
         return "the CPU has none";
-    if (id.edx >> CPUID_1_EDX_SSE2 & 1) {
+    // (An emulator may be told to have SSE2 alone: it lacks LFENCE then.)
+    if (id.edx >> CPUID_1_EDX_SSE2 & id.edx >> CPUID_1_EDX_SSE & 1) {
         tc->flags |= TIMECOUNTER_USER;
         tc->read = tsc_read_fenced;
     }

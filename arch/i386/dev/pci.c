@@ -1,6 +1,10 @@
 // PCI functions: enumeration, base addresses, commands. The buses behind
 // bridges are found by the numbers that the firmware has given them. What a
 // function says is not trusted: each bus is scanned once.
+//
+// A machine with several host bridges has more buses that are behind no bridge,
+// which only methods in ACPI's AML name. So all numbers are tried, but not on
+// old machines, whose host bridges may show devices of bus 0 on others, too.
 #include "arch/i386/dev/pci_config.h"
 #include "lib/assert.h"
 
@@ -20,8 +24,15 @@ enum { // more offsets in the configuration space (PCI 3.0, 6.1)
 #define BAR_FLAGS 15u
 #define BARS 6u
 
+#define BASE_CLASS 0xff0000u
+#define CLASS_BRIDGE 0x060400u // PCI to PCI
+#define CAPABILITY_POWER 0x01  // PCI Power Management 1.2, 3.2
+#define POWER_STATE 3u         // of its control register; 0: D0
+#define POWER_STATUS_CLEARS (1u << 15)
+#define POWER_UP_MS 10u // from D3: table 5-6
+
 struct scan {
-    u32 class;
+    u32 class, mask;
     void (*fn)(const struct pci_function *f, void *arg);
     void *arg;
     bool found[PCI_BUSES]; // buses to scan
@@ -40,7 +51,7 @@ static bool visit(struct scan *s, struct pci_function *f, bool *multi)
     *multi = header & PCI_HEADER_MANY;
     if ((header & PCI_HEADER_TYPE) == PCI_HEADER_BRIDGE)
         s->found[pci_config_read(name, PCI_SECONDARY_BUS, 1)] = true;
-    if (f->class == s->class)
+    if ((f->class & s->mask) == s->class)
         s->fn(f, s->arg);
     return true;
 }
@@ -58,16 +69,32 @@ static void scan_device(struct scan *s, u32 bus, u32 device)
 }
 
 // A bridge's secondary bus has a higher number than its own one.
-void pci_each(u32 class, void (*fn)(const struct pci_function *f, void *arg),
-              void *arg)
+static void scan_all(u32 class, u32 mask,
+                     void (*fn)(const struct pci_function *f, void *arg),
+                     void *arg)
 {
     if (!pci_present())
         return;
-    struct scan s = { class, fn, arg, .found = { [0] = true } };
+    struct scan s = { class, mask, fn, arg, .found = { [0] = true } };
+    bool all = pci_express_present();
     for (u32 bus = 0; bus < PCI_BUSES; bus++) {
-        for (u32 device = 0; s.found[bus] && device < PCI_DEVICES; device++)
+        bool scanned = all || s.found[bus];
+        for (u32 device = 0; scanned && device < PCI_DEVICES; device++)
             scan_device(&s, bus, device);
     }
+}
+
+void pci_each(u32 class, void (*fn)(const struct pci_function *f, void *arg),
+              void *arg)
+{
+    scan_all(class, ~0u, fn, arg);
+}
+
+void pci_each_of_base(u32 class,
+                      void (*fn)(const struct pci_function *f, void *arg),
+                      void *arg)
+{
+    scan_all(class, BASE_CLASS, fn, arg);
 }
 
 static void set_command(const struct pci_function *f, u32 set, u32 clear)
@@ -105,9 +132,67 @@ bool pci_memory(const struct pci_function *f, u32 index, struct pci_memory *out)
     return out->base && (u32)bits;
 }
 
+// Firmware may leave a device that it does not use in a power-saving state. On
+// the way out of D3 a function may be reset: its base addresses are set again.
+static void power_up(const struct pci_function *f)
+{
+    u32 at = pci_capability(f, CAPABILITY_POWER), bars[BARS];
+    if (!at || at + 8 > PCI_CONFIG_BYTES ||
+        !(pci_read(f, at + 4) & POWER_STATE))
+        return;
+    for (u32 i = 0; i < BARS; i++)
+        bars[i] = pci_read(f, PCI_BAR + 4 * i);
+    u32 control = pci_read(f, at + 4);
+    pci_write(f, at + 4, control & ~(POWER_STATE | POWER_STATUS_CLEARS));
+    pci_sleep_ms(POWER_UP_MS);
+    for (u32 i = 0; i < BARS; i++)
+        pci_write(f, PCI_BAR + 4 * i, bars[i]);
+}
+
+struct upstream {
+    u32 bus; // whose bridge is wanted
+    struct pci_function bridge;
+    bool found;
+};
+
+static void look_upstream(const struct pci_function *f, void *arg)
+{
+    struct upstream *u = arg;
+    u32 bus = pci_config_read(pci_name(f), PCI_SECONDARY_BUS, 1);
+    if (bus == u->bus && f->bus < bus)
+        u->bridge = *f;
+    u->found |= bus == u->bus && f->bus < bus;
+}
+
+// Firmware that does not trust devices may leave their bridges so that they
+// pass no accesses to memory on.
+static void enable_bridges(u32 bus)
+{
+    struct upstream u = { .bus = bus, .found = true };
+    while (u.bus && u.found) {
+        u.found = false;
+        pci_each(CLASS_BRIDGE, look_upstream, &u);
+        if (u.found)
+            set_command(&u.bridge, COMMAND_MEMORY | COMMAND_MASTER, 0);
+        u.bus = u.bridge.bus;
+    }
+}
+
 void pci_enable(const struct pci_function *f)
 {
+    enable_bridges(f->bus);
+    power_up(f);
     set_command(f, COMMAND_MEMORY | COMMAND_MASTER | COMMAND_NO_LINE, 0);
+}
+
+u32 pci_register(const struct pci_function *f, u32 at)
+{
+    return pci_read(f, at);
+}
+
+void pci_set_register(const struct pci_function *f, u32 at, u32 value)
+{
+    pci_write(f, at, value);
 }
 
 void pci_disable_dma(const struct pci_function *f)

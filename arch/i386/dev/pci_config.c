@@ -4,8 +4,10 @@
 // `pci_lock` guards the pair. It is a device lock, because machine_reset may
 // need the registers after another CPU was stopped with the lock held.
 #include "arch/i386/dev/pci_config.h"
+#include "arch/clock.h"
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
+#include "kernel/sched/thread.h"
 
 #define CONFIG_ADDRESS 0xcf8
 #define CONFIG_DATA 0xcfc
@@ -52,4 +54,10 @@ void pci_config_write(u32 function, u32 at, u32 bytes, u32 value)
     else
         out32(port, value);
     device_unlock(&pci_lock, s);
+}
+
+void pci_sleep_ms(u32 ms)
+{
+    thread_sleep_until(clock_now_ns() + ms * NSEC_PER_MSEC,
+                       WAIT_UNINTERRUPTIBLE);
 }

@@ -52,6 +52,16 @@ static inline void pci_write(const struct pci_function *f, u32 at, u32 value)
     pci_config_write(pci_name(f), at, 4, value);
 }
 
+// Thread context.
+void pci_sleep_ms(u32 ms);
+
+// Whether ACPI describes PCI Express's configuration space (MCFG), which all
+// machines since about 2005 have.
+bool pci_express_present(void);
+
+// The offset of a capability (6.7); 0: it has none of this kind.
+u32 pci_capability(const struct pci_function *f, u32 id);
+
 // Whether it can interrupt by messages. Sets what it sends, by MSI-X (its first
 // vector) or MSI, and lets it. 0, -ENODEV.
 bool pci_has_messages(const struct pci_function *f);

@@ -1,5 +1,5 @@
-// Where the message registers of a PCI function are: MSI and MSI-X (PCI 3.0,
-// 6.8).
+// The capabilities of a PCI function (PCI 3.0, 6.7), and its message registers:
+// MSI and MSI-X (6.8).
 #include "arch/i386/dev/pci_config.h"
 #include "kernel/base/errno.h"
 
@@ -27,9 +27,8 @@ struct message {
     u32 address, data;
 };
 
-// The offset of a capability; 0: it has none of this kind. The list may be a
-// circle.
-static u32 find_capability(const struct pci_function *f, u32 id)
+// The list may be a circle.
+u32 pci_capability(const struct pci_function *f, u32 id)
 {
     if (!(pci_read(f, PCI_STATUS) & STATUS_CAPABILITIES))
         return 0;
@@ -79,14 +78,14 @@ static void set_msi(const struct pci_function *f, u32 at,
 
 bool pci_has_messages(const struct pci_function *f)
 {
-    return find_capability(f, CAPABILITY_MSIX) ||
-           find_capability(f, CAPABILITY_MSI);
+    return pci_capability(f, CAPABILITY_MSIX) ||
+           pci_capability(f, CAPABILITY_MSI);
 }
 
 int pci_set_message(const struct pci_function *f, u32 address, u32 data)
 {
-    u32 msix = find_capability(f, CAPABILITY_MSIX);
-    u32 msi = find_capability(f, CAPABILITY_MSI);
+    u32 msix = pci_capability(f, CAPABILITY_MSIX);
+    u32 msi = pci_capability(f, CAPABILITY_MSI);
     struct message m = { address, data };
     if (msix && msix + MSIX_BYTES <= 256 && set_msix(f, msix, &m) == 0)
         return 0;

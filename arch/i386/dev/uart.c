@@ -1,5 +1,6 @@
 // 16550 serial ports: COM1 and COM2, as consoles and terminals. With
-// console=spcr the first one is the port that the firmware names.
+// console=spcr the first one is the port that the firmware names, with
+// console=ttyS1 or console=0x3e8,9600 that port.
 //
 // `lock` guards a port's registers and its state. Lock order: a tty's lock
 // (held by the caller of uart_write), then `lock`; so the interrupt handler
@@ -51,7 +52,9 @@ enum { // registers (data sheet PC16550D, 8.0)
 #define LSR_EMPTY 0x20 // the transmit FIFO is empty
 #define LSR_IDLE 0x40  // and the shift register, too
 
+#define RATE_MAX 115200u // of a divisor of 1
 #define DIVISOR_115200 1
+#define PORT_MAX 0xfff8u
 #define FIFO_SIZE 16u
 
 // Most bytes that one call sends while the port accepts them at once (as
@@ -186,8 +189,11 @@ void uart_drain(void)
         wait_status(&com2, LSR_IDLE);
 }
 
+static bool follow_argument(void);
+
 static bool console_probe(void)
 {
+    follow_argument();
     return probe(&com1);
 }
 
@@ -209,13 +215,14 @@ static void console_write(const char *text, size_t n)
 static const struct console console = {
     .name = "ttyS0",
     .alias = "spcr",
+    .named = follow_argument,
     .rank = 200,
     .probe = console_probe,
     .write = console_write,
 };
 CONSOLE(console);
 
-// --- the firmware's port
+// --- another port than COM1
 
 // COM2 and COM1 change places if it is COM2. False: no port answers there.
 static bool move_com1(const struct spcr_port *p)
@@ -241,6 +248,82 @@ static bool move_com1(const struct spcr_port *p)
     return false;
 }
 
+// A number of `*text`, behind which that points then. False: there is none, or
+// it is greater than `most`.
+static bool take_number(const char **text, u32 base, u32 most, u32 *out)
+{
+    const char *s = *text;
+    u32 n = 0;
+    for (;; s++) {
+        u32 digit = *s >= '0' && *s <= '9'   ? (u32)(*s - '0')
+                    : *s >= 'a' && *s <= 'f' ? (u32)(*s - 'a') + 10
+                                             : base;
+        if (digit >= base)
+            break;
+        n = n * base + digit;
+        if (n > most)
+            return false;
+    }
+    bool any = s != *text;
+    *text = s;
+    *out = n;
+    return any;
+}
+
+// "ttyS2", "0x3e8", or either with a rate: "0x3e8,9600". COM1 to COM4 have the
+// interrupts that are usual there.
+static bool parse_port(const char *text, struct spcr_port *out)
+{
+    static const struct {
+        u16 port;
+        u8 irq;
+    } usual[] = { { 0x3f8, 4 }, { 0x2f8, 3 }, { 0x3e8, 4 }, { 0x2e8, 3 } };
+    u32 n, port = 0, rate = RATE_MAX;
+    if (!strncmp(text, "ttyS", 4)) {
+        text += 4;
+        if (take_number(&text, 10, ARRAY_SIZE(usual) - 1, &n))
+            port = usual[n].port;
+    } else if (!strncmp(text, "0x", 2)) {
+        text += 2;
+        if (take_number(&text, 16, PORT_MAX, &n))
+            port = n;
+    }
+    if (!port)
+        return false;
+    if (*text == ',') {
+        text++;
+        if (!take_number(&text, 10, RATE_MAX, &rate) || !rate)
+            return false;
+    }
+    if (*text || RATE_MAX / rate > UINT16_MAX)
+        return false;
+    *out = (struct spcr_port){ .port = (u16)port,
+                               .rate = rate,
+                               .divisor = (u16)(RATE_MAX / rate) };
+    for (u32 i = 0; i < ARRAY_SIZE(usual); i++) {
+        if (usual[i].port == port)
+            out->irq = usual[i].irq;
+    }
+    return true;
+}
+
+// Lets ttyS0 be the port that console= names, when it is first known. False: it
+// names none, or none that answers.
+static bool follow_argument(void)
+{
+    static struct spcr_port port;
+    static bool known, moved;
+    const char *text = console_argument();
+    if (!text || known || console_wanted("ttyS0")) // that is COM1, as it is
+        return moved;
+    known = true;
+    if (!parse_port(text, &port))
+        return false;
+    uart_drain();
+    moved = move_com1(&port);
+    return moved;
+}
+
 static void report_port(u32 rate, u32 irq)
 {
     char at[24] = "the firmware's rate", by[32] = "no interrupt, no terminal";
@@ -248,13 +331,15 @@ static void report_port(u32 rate, u32 irq)
         format(at, sizeof(at), "%u baud", rate);
     if (irq)
         format(by, sizeof(by), "interrupt %u", irq);
-    log_printf("console=spcr: ttyS0 is at port %#x, %s, %s\n", com1.port, at,
-               by);
+    log_printf("console=%s: ttyS0 is at port %#x, %s, %s\n", console_argument(),
+               com1.port, at, by);
 }
 
 void uart_follow_spcr(void)
 {
     const struct spcr_port *p = &spcr_port;
+    if (console_argument() && follow_argument())
+        report_port(RATE_MAX / com1.divisor, com1.irq);
     if (!console_wanted(console.alias))
         return;
     if (spcr_problem) {

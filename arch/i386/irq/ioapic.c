@@ -5,7 +5,7 @@
 #include "kernel/base/errno.h"
 #include "kernel/sync/spinlock.h"
 
-#define IOAPICS_MAX 8
+#define IOAPICS_MAX 32
 
 #define REG_VERSION 1u
 #define REG_REDIRECTION(pin) (0x10 + 2 * (pin)) // low half; high half is next
