@@ -7,7 +7,7 @@
 #include "kernel/sched/thread.h"
 #include "lib/format.h"
 
-// PCI's classes: of all disks; AHCI's class code (CC); and what users take for it.
+// PCI's classes: of all disks; AHCI's (CC); and what users take for it.
 #define CLASS_DISKS 0x010000u
 #define CLASS_AHCI 0x010601u
 #define CLASS_RAID 0x010400u

@@ -6,10 +6,7 @@ import glob
 import os
 import re
 
-import pytest
-
 from machine import LONG_PATIENCE, ROOT, batch, vm
-from tiers import side_by_side
 
 KERNELS = {
     "addresses": "build/checked/KASAN-UBSAN-LOCKDEP/kernel.elf",
@@ -33,7 +30,6 @@ SIDE_BY_SIDE = 4
 # Virtual time for kernels with checkers, at 1 ns an instruction: at 8 ns some interrupts
 # take longer than their period.
 FINE_CLOCK = ("--icount", "0")
-CPUS = pytest.mark.parametrize("smp", (1, side_by_side(SIDE_BY_SIDE)))
 
 
 def options(kernel, tests=False):

@@ -1,10 +1,11 @@
 """The kernel built with clang: its in-kernel tests and the guest programs."""
 import pytest
 
-from checkers import (CPUS, PROGRAMS, check_in_kernel, check_program, results)
+from checkers import PROGRAMS, check_in_kernel, check_program, results
+from tiers import BOTH
 
 
-@CPUS
+@pytest.mark.parametrize("smp", BOTH)
 def test_in_kernel(smp):
     check_in_kernel("clang", smp)
 
