@@ -21,7 +21,7 @@ static struct function functions[4];
 static u32 function_count, reads;
 static bool noise; // all functions exist, and say anything
 static bool express;
-static u32 slept_ms;
+static u32 waited_ms;
 static u32 table[4];
 static u32 mapped_size;
 static paddr_t mapped;
@@ -45,9 +45,9 @@ bool pci_express_present(void)
     return express;
 }
 
-void pci_sleep_ms(u32 ms)
+void pci_wait_ms(u32 ms)
 {
-    slept_ms += ms;
+    waited_ms += ms;
 }
 
 u32 pci_config_read(u32 name, u32 at, u32 bytes)
@@ -174,17 +174,17 @@ static void what_is_switched_off(void **state UNUSED)
     w[13] = 0x40;
     w[16] = 0x00000001; // power management
     w[17] = 0x8103;     // D3, with an event's status, which a one clears
-    slept_ms = 0;
+    waited_ms = 0;
     pci_enable(&f->at);
     assert_int_equal(w[17], 0x0100);
-    assert_int_equal(slept_ms, 10);
+    assert_int_equal(waited_ms, 10);
     assert_int_equal(w[4], 0xfebf0000);
     assert_int_equal(w[1] & 0xffff, 0x406);
     assert_int_equal(functions[0].words[1], 0x0007);
     assert_int_equal(functions[1].words[1], 0x0007);
     assert_int_equal(functions[2].words[1], 0);
     pci_enable(&f->at);
-    assert_int_equal(slept_ms, 10);
+    assert_int_equal(waited_ms, 10);
 }
 
 static void base_addresses(void **state UNUSED)

@@ -144,7 +144,7 @@ static void power_up(const struct pci_function *f)
         bars[i] = pci_read(f, PCI_BAR + 4 * i);
     u32 control = pci_read(f, at + 4);
     pci_write(f, at + 4, control & ~(POWER_STATE | POWER_STATUS_CLEARS));
-    pci_sleep_ms(POWER_UP_MS);
+    pci_wait_ms(POWER_UP_MS);
     for (u32 i = 0; i < BARS; i++)
         pci_write(f, PCI_BAR + 4 * i, bars[i]);
 }

@@ -5,9 +5,9 @@
 // need the registers after another CPU was stopped with the lock held.
 #include "arch/i386/dev/pci_config.h"
 #include "arch/clock.h"
+#include "arch/cpu.h"
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
-#include "kernel/sched/thread.h"
 
 #define CONFIG_ADDRESS 0xcf8
 #define CONFIG_DATA 0xcfc
@@ -56,8 +56,9 @@ void pci_config_write(u32 function, u32 at, u32 bytes, u32 value)
     device_unlock(&pci_lock, s);
 }
 
-void pci_sleep_ms(u32 ms)
+void pci_wait_ms(u32 ms)
 {
-    thread_sleep_until(clock_now_ns() + ms * NSEC_PER_MSEC,
-                       WAIT_UNINTERRUPTIBLE);
+    u64 end = clock_now_ns() + ms * NSEC_PER_MSEC;
+    while (clock_now_ns() < end)
+        cpu_relax();
 }

@@ -52,8 +52,8 @@ static inline void pci_write(const struct pci_function *f, u32 at, u32 value)
     pci_config_write(pci_name(f), at, 4, value);
 }
 
-// Thread context.
-void pci_sleep_ms(u32 ms);
+// Without giving the CPU away: sched is above arch.
+void pci_wait_ms(u32 ms);
 
 // Whether ACPI describes PCI Express's configuration space (MCFG), which all
 // machines since about 2005 have.
