@@ -30,7 +30,7 @@ struct ap_slot {
 struct trampoline_data {
     u32 cr3, cr4;
     u32 cr4_halted; // of CPUs that are not used
-    u32 efer; // bits to set in EFER; 0: the register does not exist
+    u32 efer;       // bits to set in EFER; 0: the register does not exist
     u32 slot_count;
     u32 slots; // physical address, of directly mapped memory
 };
