@@ -35,9 +35,9 @@ KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 #define INIT_WAIT (10 * NSEC_PER_MSEC)
 #define STARTUP_WAIT (200 * NSEC_PER_USEC)
 // Real CPUs answer within a millisecond. In a virtual machine those that have
-// arrived compute while they wait: 254 of them, on a few loaded CPUs of the
-// host, have kept the last one from its turn for more than 3 s. The wait is
-// repeated while CPUs arrive.
+// arrived compute while they wait: on a few loaded CPUs of the host, hundreds
+// of them may keep the last one from its turn for seconds. The wait is repeated
+// while CPUs arrive.
 #define ARRIVAL_WAIT (10 * NSEC_PER_SEC)
 #define ARRIVAL_SAID (1 * NSEC_PER_SEC) // then a message says what it waits for
 #define ONLINE_WAIT (20 * NSEC_PER_SEC)
