@@ -47,8 +47,13 @@ int run_anywhere(struct thread *t);
 
 // How often a test does what all CPUs wait for, such as patching, or what all
 // of them do each time. Emulated CPUs take turns on the host's: one stop of 8
-// CPUs takes up to 30 ms.
+// CPUs takes up to 30 ms, and more on kernels with checkers.
 static inline u32 test_rounds(u32 on_one_cpu)
 {
-    return DIV_ROUND_UP(on_one_cpu, cpu_count);
+#if defined(KASAN) || defined(KCSAN)
+    u32 slower = cpu_count > 1 ? 4 : 1;
+#else
+    u32 slower = 1;
+#endif
+    return DIV_ROUND_UP(on_one_cpu, cpu_count * slower);
 }

@@ -254,7 +254,7 @@ NOINLINE void calls_are_unwound_anywhere_loop(void)
 {
     // At random distances: a period of the loop near a part of the NMIs' would
     // let them hit the same places again and again.
-    while (READ_ONCE(nmis) < 500 * cpu_count) {
+    while (READ_ONCE(nmis) < test_rounds(500) * cpu_count) {
         for (u32 n = test_random() % 50; n; n--)
             middle(2);
     }
