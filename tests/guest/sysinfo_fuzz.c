@@ -14,7 +14,7 @@
 #define PAGE 4096u
 #define BUFFER (4 * PAGE)
 #define PATHS_MAX 600
-#define ROUNDS 1500
+#define ROUNDS 600
 #define MOVING_ROUNDS 100
 #define CANARY 0x5a
 

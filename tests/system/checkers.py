@@ -26,7 +26,8 @@ MEETINGS = (
     "text_busy", "threads", "timers", "trace_monitor", "tty_jobs")
 ALONE = tuple(name for name in PROGRAMS if name not in MEETINGS)
 
-SIDE_BY_SIDE = 4
+# CPUs in real time: memory errors and the order of locks, and races.
+SIDE_BY_SIDE = {"addresses": 2, "races": 4}
 # Virtual time for kernels with checkers, at 1 ns an instruction: at 8 ns some interrupts
 # take longer than their period.
 FINE_CLOCK = ("--icount", "0")

@@ -14,12 +14,12 @@ from tiers import realtime
 
 def of_programs(alone):
     return results("addresses", 1, ALONE, *FINE_CLOCK) if alone else \
-        results("addresses", SIDE_BY_SIDE, MEETINGS)
+        results("addresses", SIDE_BY_SIDE["addresses"], MEETINGS)
 
 
 @realtime()
 def test_in_kernel():
-    check_in_kernel("addresses", SIDE_BY_SIDE)
+    check_in_kernel("addresses", SIDE_BY_SIDE["addresses"])
 
 
 @pytest.mark.parametrize("program", ALONE + tuple(

@@ -1,6 +1,6 @@
 """The guest programs of tests/guest, in one boot: on one CPU in virtual time, those with
-interacting threads on 2 and 8 CPUs in real time; and the in-kernel tests on several
-machines (tools/build/test runs those on one CPU; kernels with checkers have four)."""
+interacting threads on 8 CPUs in real time; and the in-kernel tests on several machines
+(tools/build/test runs those on one CPU; kernels with checkers have two and four)."""
 import functools
 import re
 
@@ -10,7 +10,7 @@ from checkers import MEETINGS, PROGRAMS
 from machine import batch, vm
 from tiers import realtime, side_by_side
 
-WHERE = [(1, PROGRAMS), (2, MEETINGS), (8, MEETINGS)]
+WHERE = [(1, PROGRAMS), (8, MEETINGS)]
 
 
 @functools.lru_cache(maxsize=None)

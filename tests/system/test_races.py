@@ -14,11 +14,11 @@ pytestmark = realtime()
 
 
 def of_programs():
-    return results("races", SIDE_BY_SIDE, MEETINGS)
+    return results("races", SIDE_BY_SIDE["races"], MEETINGS)
 
 
 def test_in_kernel():
-    check_in_kernel("races", SIDE_BY_SIDE)
+    check_in_kernel("races", SIDE_BY_SIDE["races"])
 
 
 @pytest.mark.parametrize("program", MEETINGS)

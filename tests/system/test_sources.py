@@ -84,7 +84,7 @@ def test_the_books_of_each_source(smp):
 
 @pytest.mark.parametrize("options", ("5", f"{EDGE_COUNTED} random"))
 def test_the_books_of_many_stretches(options):
-    result = vm(f"/test/profile_books 150 {options}", "--icount", "1", smp=8)
+    result = vm(f"/test/profile_books 75 {options}", "--icount", "1", smp=8)
     assert result.status == 0, result
 
 
