@@ -6,7 +6,10 @@
 // read of the new one. Of several such moments, the one with the narrowest
 // interval is kept, at both ends of a window; the two widths bound the error.
 // If the host of a virtual machine disturbs a window, its intervals are wide,
-// and another window is tried.
+// and another window is tried. Between two reads the machine may have stood
+// still (a host that runs others, firmware in SMM): the PIT, read again after
+// more than its 55 ms, has lost that time. So no window counts in which most of
+// the time lies between two reads.
 //
 // No counter is believed alone. The other counters are read at both ends of the
 // same window, and each that works gives a rate of the TSC
@@ -26,6 +29,7 @@
 #define EDGES 8           // moments to choose from
 #define READS_MAX 100000u // limit, for a reference that does not count
 #define WINDOWS 3
+#define WINDOW_TRIES 20 // for a window without a standstill
 #define WINDOW_MIN_US 2000u
 #define WINDOW_MAX_US 20000u
 #define ERROR_GOAL_PPM 20u
@@ -41,6 +45,7 @@ struct moment {
 struct window {
     struct moment reference[2], lapic[2]; // start, end
     struct moment others[VOTERS_MAX][2];
+    u64 last, standstill; // TSC at the last read; longest time between two
 };
 
 static struct calibration result;
@@ -48,16 +53,26 @@ static struct timecounter *voters[VOTERS_MAX]; // the reference is the first
 static u32 voter_count;
 static struct vote votes[VOTERS_MAX + 1]; // the voters', then CPUID's
 
-static bool find_moment(const struct timecounter *r, struct moment *best)
+// Reads the reference, and keeps the longest time without a read.
+static u64 read_reference(const struct timecounter *r, struct window *w)
+{
+    u64 value = r->read() & r->mask, now = rdtsc();
+    w->standstill = MAX(w->standstill, now - w->last);
+    w->last = now;
+    return value;
+}
+
+static bool find_moment(const struct timecounter *r, struct window *w,
+                        struct moment *best)
 {
     u64 before_old = rdtsc();
-    u64 old = r->read() & r->mask;
+    u64 old = read_reference(r, w);
     u32 edges = 0;
     best->width = ~0ull;
     for (u32 reads = 0; edges < EDGES && reads < READS_MAX; reads++) {
         u64 before = rdtsc();
-        u64 value = r->read() & r->mask;
-        u64 width = rdtsc() - before_old;
+        u64 value = read_reference(r, w);
+        u64 width = w->last - before_old;
         if (value != old) {
             edges++;
             if (width < best->width)
@@ -112,20 +127,36 @@ static u32 window_error_ppm(const struct window *w)
     return (u32)MIN(uncertain * 1000000 / MAX(elapsed, 1ull), 1000000ull);
 }
 
-static bool measure(const struct timecounter *r, struct window *w)
+static bool measure_once(const struct timecounter *r, struct window *w)
 {
-    if (!find_moment(r, &w->reference[0]))
+    *w = (struct window){ .last = rdtsc() };
+    if (!find_moment(r, w, &w->reference[0]))
         return false;
     read_all(w, 0);
     u32 us;
     do {
         cpu_relax();
-        if (!find_moment(r, &w->reference[1]))
+        if (!find_moment(r, w, &w->reference[1]))
             return false;
         us = window_us(r, w);
     } while (us < WINDOW_MIN_US ||
              (us < WINDOW_MAX_US && window_error_ppm(w) >= ERROR_GOAL_PPM));
     read_all(w, 1);
+    return true;
+}
+
+static bool stood_still(const struct window *w)
+{
+    return w->standstill > (w->reference[1].tsc - w->reference[0].tsc) / 2;
+}
+
+static bool measure(const struct timecounter *r, struct window *w)
+{
+    u32 tries = 0;
+    do {
+        if (tries++ == WINDOW_TRIES || !measure_once(r, w))
+            return false;
+    } while (stood_still(w));
     return true;
 }
 
@@ -169,16 +200,12 @@ static struct vote cpuid_says(void)
     return vote_of_cpuid(ratio.eax, ratio.ebx, ratio.ecx, speed.eax & 0xffff);
 }
 
-static void count_votes(const struct window *w)
+static void count_votes(const struct window *w, const struct calibration *c)
 {
-    struct calibration c = { 0 };
-    evaluate(voters[0], w, &c);
-    votes[0] = (struct vote){ c.tsc_hz, c.error_ppm, false };
+    votes[0] = (struct vote){ c->tsc_hz, c->error_ppm, false };
     for (u32 i = 1; i < voter_count; i++)
         count_vote(voters[i], window_us(voters[0], w), w->others[i], &votes[i]);
     votes[voter_count] = cpuid_says();
-    if (c.error_ppm < result.error_ppm)
-        result = c;
 }
 
 static bool any_outvoted(void)
@@ -189,16 +216,27 @@ static bool any_outvoted(void)
     return any;
 }
 
-// An outvoted counter may have been read late: another window decides.
+// An outvoted counter may have been read late: another window decides. The
+// result is the narrowest window's, of those whose rate others confirm if there
+// are such.
 static bool measure_windows(enum verdict *verdict, u32 *chosen)
 {
+    bool confirmed = false;
     result.error_ppm = ~0u;
     for (u32 i = 0; i < WINDOWS; i++) {
+        struct calibration c = { 0 };
         struct window w;
         if (!measure(voters[0], &w))
             return false;
-        count_votes(&w);
+        evaluate(voters[0], &w, &c);
+        count_votes(&w, &c);
         *verdict = calibration_vote(votes, voter_count + 1, 0, chosen);
+        bool now = *verdict != VOTE_OPEN && !votes[0].outvoted;
+        if (now > confirmed ||
+            (now == confirmed && c.error_ppm < result.error_ppm)) {
+            result = c;
+            confirmed = now;
+        }
         if (result.error_ppm <= ERROR_GOAL_PPM && *verdict != VOTE_OPEN &&
             !any_outvoted())
             break;
