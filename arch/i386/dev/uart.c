@@ -14,6 +14,7 @@
 #include "arch/i386/acpi/spcr.h"
 #include "arch/i386/dev/device_lock.h"
 #include "arch/i386/dev/port.h"
+#include "arch/i386/dev/serial_name.h"
 #include "arch/irq.h"
 #include "kernel/base/errors.h"
 #include "kernel/base/log.h"
@@ -52,9 +53,7 @@ enum { // registers (data sheet PC16550D, 8.0)
 #define LSR_EMPTY 0x20 // the transmit FIFO is empty
 #define LSR_IDLE 0x40  // and the shift register, too
 
-#define RATE_MAX 115200u // of a divisor of 1
 #define DIVISOR_115200 1
-#define PORT_MAX 0xfff8u
 #define FIFO_SIZE 16u
 
 // Most bytes that one call sends while the port accepts them at once (as
@@ -248,65 +247,6 @@ static bool move_com1(const struct spcr_port *p)
     return false;
 }
 
-// A number of `*text`, behind which that points then. False: there is none, or
-// it is greater than `most`.
-static bool take_number(const char **text, u32 base, u32 most, u32 *out)
-{
-    const char *s = *text;
-    u32 n = 0;
-    for (;; s++) {
-        u32 digit = *s >= '0' && *s <= '9'   ? (u32)(*s - '0')
-                    : *s >= 'a' && *s <= 'f' ? (u32)(*s - 'a') + 10
-                                             : base;
-        if (digit >= base)
-            break;
-        n = n * base + digit;
-        if (n > most)
-            return false;
-    }
-    bool any = s != *text;
-    *text = s;
-    *out = n;
-    return any;
-}
-
-// "ttyS2", "0x3e8", or either with a rate: "0x3e8,9600". COM1 to COM4 have the
-// interrupts that are usual there.
-static bool parse_port(const char *text, struct spcr_port *out)
-{
-    static const struct {
-        u16 port;
-        u8 irq;
-    } usual[] = { { 0x3f8, 4 }, { 0x2f8, 3 }, { 0x3e8, 4 }, { 0x2e8, 3 } };
-    u32 n, port = 0, rate = RATE_MAX;
-    if (!strncmp(text, "ttyS", 4)) {
-        text += 4;
-        if (take_number(&text, 10, ARRAY_SIZE(usual) - 1, &n))
-            port = usual[n].port;
-    } else if (!strncmp(text, "0x", 2)) {
-        text += 2;
-        if (take_number(&text, 16, PORT_MAX, &n))
-            port = n;
-    }
-    if (!port)
-        return false;
-    if (*text == ',') {
-        text++;
-        if (!take_number(&text, 10, RATE_MAX, &rate) || !rate)
-            return false;
-    }
-    if (*text || RATE_MAX / rate > UINT16_MAX)
-        return false;
-    *out = (struct spcr_port){ .port = (u16)port,
-                               .rate = rate,
-                               .divisor = (u16)(RATE_MAX / rate) };
-    for (u32 i = 0; i < ARRAY_SIZE(usual); i++) {
-        if (usual[i].port == port)
-            out->irq = usual[i].irq;
-    }
-    return true;
-}
-
 // Lets ttyS0 be the port that console= names, when it is first known. False: it
 // names none, or none that answers.
 static bool follow_argument(void)
@@ -317,7 +257,7 @@ static bool follow_argument(void)
     if (!text || known || console_wanted("ttyS0")) // that is COM1, as it is
         return moved;
     known = true;
-    if (!parse_port(text, &port))
+    if (!serial_name_parse(text, &port))
         return false;
     uart_drain();
     moved = move_com1(&port);
@@ -339,7 +279,7 @@ void uart_follow_spcr(void)
 {
     const struct spcr_port *p = &spcr_port;
     if (console_argument() && follow_argument())
-        report_port(RATE_MAX / com1.divisor, com1.irq);
+        report_port(SERIAL_RATE_MAX / com1.divisor, com1.irq);
     if (!console_wanted(console.alias))
         return;
     if (spcr_problem) {
