@@ -10,33 +10,22 @@
 #include "kernel/profile/sample.h"
 #include "lib/string.h"
 
-static void put_clock(const struct sysinfo_clock *clock, void *arg)
-{
-    struct sysinfo_clock *record = chain_add(arg);
+// A node whose records are those that `each` shows, one by one.
+#define MAKE_EACH(name, type, each)                            \
+    static void name##_put(const struct type *from, void *out) \
+    {                                                          \
+        struct type *record = chain_add(out);                  \
+        if (record)                                            \
+            *record = *from;                                   \
+    }                                                          \
+    static int name(struct chain *out, u32 number UNUSED)      \
+    {                                                          \
+        each(name##_put, out);                                 \
+        return 0;                                              \
+    }
 
-    if (record)
-        *record = *clock;
-}
-
-static int make_clock(struct chain *out, u32 number UNUSED)
-{
-    clock_devices_each(put_clock, out);
-    return 0;
-}
-
-static void put_reading(const struct sysinfo_reading *reading, void *arg)
-{
-    struct sysinfo_reading *record = chain_add(arg);
-
-    if (record)
-        *record = *reading;
-}
-
-static int make_readings(struct chain *out, u32 number UNUSED)
-{
-    clock_readings_each(put_reading, out);
-    return 0;
-}
+MAKE_EACH(make_clock, sysinfo_clock, clock_devices_each)
+MAKE_EACH(make_readings, sysinfo_reading, clock_readings_each)
 
 static int make_sources(struct chain *out, u32 number UNUSED)
 {
@@ -113,33 +102,8 @@ static int make_callers(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-static void put_session(const struct sysinfo_session *session, void *arg)
-{
-    struct sysinfo_session *record = chain_add(arg);
-
-    if (record)
-        *record = *session;
-}
-
-static int make_sessions(struct chain *out, u32 number UNUSED)
-{
-    sessions_each(put_session, out);
-    return 0;
-}
-
-static void put_trace(const struct sysinfo_trace *trace, void *arg)
-{
-    struct sysinfo_trace *record = chain_add(arg);
-
-    if (record)
-        *record = *trace;
-}
-
-static int make_traces(struct chain *out, u32 number UNUSED)
-{
-    traces_each(put_trace, out);
-    return 0;
-}
+MAKE_EACH(make_sessions, sysinfo_session, sessions_each)
+MAKE_EACH(make_traces, sysinfo_trace, traces_each)
 
 static int make_sampling(struct chain *out, u32 number UNUSED)
 {
@@ -150,33 +114,8 @@ static int make_sampling(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-static void put_usb(const struct sysinfo_usb *device, void *arg)
-{
-    struct sysinfo_usb *record = chain_add(arg);
-
-    if (record)
-        *record = *device;
-}
-
-static int make_usb(struct chain *out, u32 number UNUSED)
-{
-    usb_devices_each(put_usb, out);
-    return 0;
-}
-
-static void put_disk(const struct sysinfo_disk *disk, void *arg)
-{
-    struct sysinfo_disk *record = chain_add(arg);
-
-    if (record)
-        *record = *disk;
-}
-
-static int make_disks(struct chain *out, u32 number UNUSED)
-{
-    disks_each(put_disk, out);
-    return 0;
-}
+MAKE_EACH(make_usb, sysinfo_usb, usb_devices_each)
+MAKE_EACH(make_disks, sysinfo_disk, disks_each)
 
 static int make_net(struct chain *out, u32 number UNUSED)
 {
