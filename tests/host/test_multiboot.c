@@ -100,8 +100,8 @@ static void all_tags(void **state UNUSED)
     assert_int_equal(boot_info.modules[0].base, 0x90000000);
     assert_int_equal(boot_info.modules[0].size, 0x1000);
     assert_string_equal(boot_info.modules[0].name, "initrd");
-    assert_int_equal(boot_info.region_count, 5);
-    const struct boot_region *last = &boot_info.regions[4];
+    assert_int_equal(boot_info.region_count, 6);
+    const struct boot_region *last = &boot_info.regions[5];
     assert_true(last->usable && last->base == 1ull << 32);
     assert_memory_equal(boot_info.rsdp_data, "RSD PTR new", 11);
     assert_true(boot_info.rsdp_copied);
@@ -210,9 +210,11 @@ static void maps_without_entries(void **state UNUSED)
     parse(length);
     assert_string_equal(boot_info.problems[0],
                         "its memory map has entries of 0 bytes: skipped");
-    assert_int_equal(boot_info.region_count, 3);
-    assert_true(boot_info.regions[2].base == MIB(1) &&
-                boot_info.regions[2].size == MIB(1));
+    assert_int_equal(boot_info.region_count, 4);
+    assert_true(!boot_info.regions[2].usable &&
+                boot_info.regions[2].base == ROM_START);
+    assert_true(boot_info.regions[3].base == MIB(1) &&
+                boot_info.regions[3].size == MIB(1));
 }
 
 static void more_than_there_is_room_for(void **state UNUSED)

@@ -70,6 +70,7 @@ void boot_add_plain_memory(u32 lower, u32 upper)
 
 void boot_fill_finish(void)
 {
+    memory_map_add(&memory_map, ROM_START, ROM_END - ROM_START, false);
     memory_map_add(&memory_map, 0, REAL_MODE_END, false);
     boot_info.region_count =
         memory_map_finish(&memory_map, boot_info.regions, BOOT_REGIONS_MAX);

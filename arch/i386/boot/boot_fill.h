@@ -10,6 +10,9 @@
 // Real mode's vectors, the BIOS's data, and the page in which the APs start:
 // not usable.
 #define REAL_MODE_END 0x9000u
+// Video memory and the BIOS's ROM: not usable, whatever the loader says (v86's).
+#define ROM_START 0xa0000u
+#define ROM_END 0x100000u
 
 // Forgets everything.
 void boot_fill_begin(void);
