@@ -6,7 +6,7 @@
 #include "kernel/mm/zone.h"
 #include "lib/string.h"
 
-// Below: real-mode memory, the BIOS's data and the page that CPUs start up in.
+// Below: real-mode memory, the BIOS's data.
 #define FIRST_PADDR 0x10000u
 #define PAE_LIMIT (1ull << 36)
 #define RESERVE_MAX 256u // frames
@@ -37,17 +37,20 @@ static struct range hidden_memory(void)
 }
 
 // The `i`th range that is in use at boot: the kernel's image, what it hides,
-// the modules. False when there are no more.
+// the page in which CPUs start, the modules. False when there are no more.
 static bool taken_range(u32 i, struct range *out)
 {
-    if (i >= 2 + boot_info.module_count)
+    if (i >= 3 + boot_info.module_count)
         return false;
     if (i == 0) {
         *out = kernel_image();
     } else if (i == 1) {
         *out = hidden_memory();
+    } else if (i == 2) {
+        u32 page = boot_info.start_page;
+        *out = pages_touched(page, page ? PAGE_SIZE : 0);
     } else {
-        const struct boot_module *m = &boot_info.modules[i - 2];
+        const struct boot_module *m = &boot_info.modules[i - 3];
         *out = pages_touched(m->base, m->size);
     }
     return true;
