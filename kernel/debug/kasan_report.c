@@ -106,7 +106,7 @@ static void print_frame(u32 addr)
 
 static void print_owner(u32 addr, u8 why)
 {
-    if (addr - KERNEL_BASE < DIRECT_MAP_MAX) {
+    if (addr - KERNEL_BASE < DIRECT_MAP_MAX && !is_in_image(addr)) {
         const struct frame *f = frame_from_va((void *)addr);
         if (f && f->use == FRAME_SLAB && f->owner)
             print_object(addr, f->owner);

@@ -53,7 +53,7 @@ static bool on_stack(u32 va)
 
 static const struct frame *heap_frame(const void *p)
 {
-    if ((u32)p - KERNEL_BASE >= DIRECT_MAP_MAX)
+    if ((u32)p - KERNEL_BASE >= DIRECT_MAP_MAX || is_in_image((u32)p))
         return NULL;
     const struct frame *f = frame_from_va(p);
     return f && f->use == FRAME_SLAB ? f : NULL;

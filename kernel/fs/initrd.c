@@ -260,8 +260,8 @@ static u32 unpack_low(const struct boot_module *m)
     return files;
 }
 
-// Beyond the direct map: such a machine has the memory to keep the module until
-// it is unpacked.
+// Not in the direct map: beyond it, or hidden by the kernel's image. The module
+// is kept until it is unpacked.
 static u32 unpack_high(const struct boot_module *m)
 {
     paddr_t base = ALIGN_DOWN(m->base, (paddr_t)PAGE_SIZE);
@@ -278,10 +278,11 @@ static u32 unpack_high(const struct boot_module *m)
 
 static void unpack_module(const struct boot_module *m)
 {
-    bool low = !m->size || m->base + m->size <= DIRECT_MAP_MAX;
+    bool low = !m->size || (m->base + m->size <= DIRECT_MAP_MAX &&
+                            !is_hidden(m->base, m->size));
     u32 files = low ? unpack_low(m) : unpack_high(m);
     log_printf("initrd: %s: %u files, %u KiB%s\n", m->name, files,
-               m->size / 1024, low ? "" : ", above the direct map");
+               m->size / 1024, low ? "" : ", not in the direct map");
 }
 
 void initrd_init(void)

@@ -302,6 +302,7 @@ struct frame *frame_from_va(const void *va)
 {
     u32 offset = (u32)va - KERNEL_BASE;
     assert(offset < DIRECT_MAP_MAX);
+    assert_checked(!is_in_image((u32)va));
     return frame_from_paddr(offset);
 }
 

@@ -43,9 +43,9 @@ void frame_unref(struct frame *f); // the last one frees it
 u32 frame_refs(const struct frame *f);
 
 paddr_t frame_paddr(const struct frame *f);
-struct frame *frame_from_paddr(paddr_t p); // NULL: not managed RAM
-void *frame_va(const struct frame *f);     // low zone only
-struct frame *frame_from_va(const void *va);
+struct frame *frame_from_paddr(paddr_t p);   // NULL: not managed RAM
+void *frame_va(const struct frame *f);       // low zone only
+struct frame *frame_from_va(const void *va); // not in the kernel's image
 void frame_copy(struct frame *dst, struct frame *src); // one page, any zone
 void frame_zero(struct frame *f);
 

@@ -6,7 +6,7 @@
 #include "kernel/mm/zone.h"
 #include "lib/string.h"
 
-// Below: real-mode memory, the BIOS's data and the page that CPUs start up in.
+// Below: real-mode memory, the BIOS's data.
 #define FIRST_PADDR 0x10000u
 #define PAE_LIMIT (1ull << 36)
 #define RESERVE_MAX 256u // frames
@@ -24,21 +24,33 @@ static struct range pages_touched(paddr_t base, u64 size)
 
 static struct range kernel_image(void)
 {
-    extern char kernel_end[];
-    paddr_t base = virt_to_phys((void *)KERNEL_LOAD);
-    return pages_touched(base, virt_to_phys(kernel_end) - base);
+    paddr_t base = image_paddr((void *)KERNEL_LOAD);
+    return pages_touched(base, image_paddr(kernel_end) - base);
 }
 
-// The `i`th range that is in use at boot: 0 is the kernel's image, then the
-// modules. False when there are no more.
+// The memory that the image's addresses hide in the early page tables; the rest
+// of the last large page is released by arch_init_memory.
+static struct range hidden_memory(void)
+{
+    u32 end = ALIGN_UP((u32)kernel_end - KERNEL_BASE, IMAGE_ALIGN);
+    return (struct range){ IMAGE_PADDR, image_distance ? end : IMAGE_PADDR };
+}
+
+// The `i`th range that is in use at boot: the kernel's image, what it hides,
+// the page in which CPUs start, the modules. False when there are no more.
 static bool taken_range(u32 i, struct range *out)
 {
-    if (i > boot_info.module_count)
+    if (i >= 3 + boot_info.module_count)
         return false;
     if (i == 0) {
         *out = kernel_image();
+    } else if (i == 1) {
+        *out = hidden_memory();
+    } else if (i == 2) {
+        u32 page = boot_info.start_page;
+        *out = pages_touched(page, page ? PAGE_SIZE : 0);
     } else {
-        const struct boot_module *m = &boot_info.modules[i - 1];
+        const struct boot_module *m = &boot_info.modules[i - 3];
         *out = pages_touched(m->base, m->size);
     }
     return true;

@@ -57,7 +57,7 @@ struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
 {
     struct shared_pages *s = shared_pages_create(pages);
     for (u32 i = 0; s && i < pages; i++) {
-        if (!put(s, i, frame_from_va(addresses[i]))) {
+        if (!put(s, i, frame_from_paddr(image_paddr(addresses[i])))) {
             shared_pages_unref(s);
             s = NULL;
         }

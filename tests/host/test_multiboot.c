@@ -100,8 +100,8 @@ static void all_tags(void **state UNUSED)
     assert_int_equal(boot_info.modules[0].base, 0x90000000);
     assert_int_equal(boot_info.modules[0].size, 0x1000);
     assert_string_equal(boot_info.modules[0].name, "initrd");
-    assert_int_equal(boot_info.region_count, 5);
-    const struct boot_region *last = &boot_info.regions[4];
+    assert_int_equal(boot_info.region_count, 6);
+    const struct boot_region *last = &boot_info.regions[5];
     assert_true(last->usable && last->base == 1ull << 32);
     assert_memory_equal(boot_info.rsdp_data, "RSD PTR new", 11);
     assert_true(boot_info.rsdp_copied);
@@ -210,9 +210,11 @@ static void maps_without_entries(void **state UNUSED)
     parse(length);
     assert_string_equal(boot_info.problems[0],
                         "its memory map has entries of 0 bytes: skipped");
-    assert_int_equal(boot_info.region_count, 3);
-    assert_true(boot_info.regions[2].base == MIB(1) &&
-                boot_info.regions[2].size == MIB(1));
+    assert_int_equal(boot_info.region_count, 4);
+    assert_true(!boot_info.regions[2].usable &&
+                boot_info.regions[2].base == ROM_START);
+    assert_true(boot_info.regions[3].base == MIB(1) &&
+                boot_info.regions[3].size == MIB(1));
 }
 
 static void more_than_there_is_room_for(void **state UNUSED)
@@ -234,6 +236,40 @@ static void more_than_there_is_room_for(void **state UNUSED)
     assert_int_equal(strlen(boot_info.loader), sizeof(boot_info.loader) - 1);
 }
 
+// The page for other CPUs, where the memory [0, `first`) and [second, end) is
+// usable, and a module of `size` bytes lies at `at`.
+static u32 start_page(u32 first, u32 second, u32 end, u32 at, u32 size)
+{
+    const u32 map[] = { 24,           0, 0, 0, first, 0, 1, 0, second, 0,
+                        end - second, 0, 1, 0 };
+    const u32 module[] = { at, at + size, 0 };
+    begin();
+    tag(MB2_TAG_MMAP, map, sizeof(map));
+    tag(MB2_TAG_MODULE, module, sizeof(module));
+    parse(length);
+    return boot_info.start_page;
+}
+
+static void where_cpus_start(void **state UNUSED)
+{
+    const u32 far = 0x200000;
+    assert_int_equal(start_page(0x9fc00, MIB(1), MIB(2), far, 1), 0x8000);
+    assert_int_equal(start_page(0x9000, MIB(1), MIB(2), far, 1), 0x8000);
+    assert_int_equal(start_page(0x8fff, MIB(1), MIB(2), far, 1), 0x1000);
+    assert_int_equal(start_page(0x1fff, 0x5800, MIB(2), far, 1), 0x8000);
+    assert_int_equal(start_page(0x1fff, 0x8001, MIB(2), far, 1), 0x9000);
+    assert_int_equal(start_page(0x1fff, 0x9f000, MIB(2), far, 1), 0x9f000);
+    assert_int_equal(start_page(0x1fff, 0x9f001, MIB(2), far, 1), 0);
+    assert_int_equal(start_page(0x1fff, 0xa0000, MIB(2), far, 1), 0);
+    // Modules are in usable memory.
+    assert_int_equal(start_page(0x9fc00, MIB(1), MIB(2), 0x8fff, 1), 0x1000);
+    assert_int_equal(start_page(0x9fc00, MIB(1), MIB(2), 0x7fff, 1), 0x8000);
+    assert_int_equal(start_page(0x9fc00, MIB(1), MIB(2), 0x9000, 9), 0x8000);
+    assert_int_equal(start_page(0x9fc00, MIB(1), MIB(2), 0x1fff, 0x7000),
+                     0x9000);
+    assert_int_equal(start_page(0x9fc00, MIB(1), MIB(2), 0x100, MIB(1)), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +280,7 @@ int main(void)
         cmocka_unit_test(framebuffers_that_are_none),
         cmocka_unit_test(maps_without_entries),
         cmocka_unit_test(more_than_there_is_room_for),
+        cmocka_unit_test(where_cpus_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

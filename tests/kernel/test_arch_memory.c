@@ -262,7 +262,7 @@ KERNEL_TEST(arch_devices_are_mapped)
 // --- the kernel's image
 
 extern char text_start[], text_end[], rodata_start[], rodata_end[];
-extern char data_start[], kernel_end[], boot_stack_guard[];
+extern char data_start[], boot_stack_guard[];
 
 static bool pages_allow(const char *start, const char *end, u32 wanted)
 {
@@ -272,7 +272,7 @@ static bool pages_allow(const char *start, const char *end, u32 wanted)
         if (va == (u32)boot_stack_guard)
             continue;
         if (!pagetable_lookup(&kernel_pagetable, va, &m) ||
-            m.frame != virt_to_phys((void *)va) ||
+            m.frame != image_paddr((void *)va) ||
             (m.prot & care) != (wanted & care) || m.prot & PROT_USER)
             return false;
     }
@@ -287,6 +287,10 @@ KERNEL_TEST(arch_image_is_write_or_execute)
     expect(pages_allow(data_start, kernel_end, PROT_R | PROT_W));
     expect(!pagetable_lookup(&kernel_pagetable, (u32)boot_stack_guard, &m));
     expect(!pagetable_lookup(&kernel_pagetable, 0, &m));
+    // It is seen by its frames, too, wherever it lies.
+    const char *page = window_map(image_paddr(rodata_start));
+    expect(!memcmp(page, rodata_start, PAGE_SIZE));
+    window_unmap((void *)page);
     // All of the kernel's half: no page is both writable and executable.
     u32 bad = 0;
     for (u32 va = KERNEL_BASE; va; va += PAGE_SIZE) {

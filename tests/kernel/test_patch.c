@@ -290,8 +290,8 @@ static u32 writable_onto_text(void)
     struct mapping m;
     for (u32 va = WINDOW_BASE; va; va += PAGE_SIZE) {
         if (pagetable_lookup(&kernel_pagetable, va, &m))
-            found += m.frame >= virt_to_phys(text_start) &&
-                     m.frame < virt_to_phys(text_end) && m.prot & PROT_W;
+            found += m.frame >= image_paddr(text_start) &&
+                     m.frame < image_paddr(text_end) && m.prot & PROT_W;
     }
     return found;
 }

@@ -98,9 +98,24 @@ DEVICES = (
          said=("framebuffer: slow, not write-combining: an MTRR of the firmware",)),
 )
 
+# The firmware keeps the memory for which the kernel is linked, or some of it; or the page in
+# which CPUs start. (A BIOS's GRUB
+# then starts from a disk: tools/build/iso.)
+MOVED = tuple(
+    qemu(name, *options, "--cut-memory", cut, smp=smp, said=said)
+    for name, cut, smp, options, said in (
+        ("moved, BIOS", "4M 8M", 1, ("--disk",),
+         ("kernel image at 0x800000, linked for 0x400000: 0 KiB there cannot be used",)),
+        ("moved, no PAE", "5M 40M", 1, ("--disk", "--cpu", "pentium2,-pae"),
+         ("kernel image at 0x2800000, linked for 0x400000: 1024 KiB there cannot be used",)),
+        ("moved, 4 CPUs", "2M 5M", 4, ("--disk",), ("kernel image at ",)),
+        ("moved, UEFI, 4 CPUs", "4M 8M", 4, ("--firmware", "uefi64"), ("kernel image at ",)),
+        ("4 CPUs, no page at 32 KiB", "4K 600K", 4, ("--disk",),
+         ("smp: the other CPUs start at ",))))
+
 BOCHS = tuple(
     Machine(f"Bochs, {smp} CPU{'s' * (smp > 1)}", bochs={"model": SANDY_BRIDGE}, smp=smp,
             wrong=frozenset({"source pmc"}))
     for smp in (1, 4))
 
-MACHINES = FIRMWARES + CPU_MODELS + NUMBERS + MEMORY + TIMERS + DEVICES + BOCHS
+MACHINES = FIRMWARES + CPU_MODELS + NUMBERS + MEMORY + TIMERS + DEVICES + MOVED + BOCHS

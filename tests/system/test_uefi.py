@@ -19,15 +19,18 @@ exit 7"""
 
 
 @pytest.mark.parametrize("firmware, medium", (
-    ("bios", []), ("bios", ["--disk"]), ("uefi64", []), ("uefi32", ["--disk"])),
-    ids=("bios-cd", "bios-disk", "uefi64-cd", "uefi32-disk"))
+    ("bios", []), ("bios", ["--disk"]), ("uefi64", []),
+    ("uefi32", ["--disk", "--cut-memory", "4M 5M"])),
+    ids=("bios-cd", "bios-disk", "uefi64-cd", "uefi32-disk-moved"))
 def test_to_the_shell_and_a_profile(firmware, medium, monkeypatch):
-    """The CDs are compressed, as the ISO for people is."""
+    """The CDs are compressed, as the ISO for people is. The kernel is elsewhere if the memory
+    is not free for which it is linked."""
     if not medium:
         monkeypatch.setenv("PRESET", "0")
     run = vm(COMMAND, "--firmware", firmware, *medium)
     assert run.status == 7 and not run.problem, run
     assert "booted by GRUB" in run.console and "warning:" not in run.console, run
+    assert ("kernel image at" in run.console) == ("--cut-memory" in medium), run
     root = "RSDT" if firmware == "bios" else "XSDT"
     assert re.search(rf"acpi: {root} with \d+ tables", run.console), run
     assert "irq: LAPIC, I/O APIC" in run.console, run

@@ -1,16 +1,21 @@
 // Boot entry: the Multiboot headers, the first page tables, the jump to the
 // higher half.
 //
+// A Multiboot 2 loader may have moved the image: loaded it at another multiple
+// of 4 MiB than it is linked for. The distance is in ebp until higher_half; the
+// code up to there adds it to each address.
+//
 // The early page tables map the first 768 MiB twice, at 0 and at KERNEL_BASE,
 // by large pages, readable, writable and executable; arch_init_memory replaces
-// them. With PAE one page directory serves both halves: entries 0 and 3 of the
-// directory pointer table. PAE is chosen here, once, since a later change of
-// the format would need paging off again. PAE requires CMPXCHG8B, which changes
-// a 64-bit entry atomically (entry.h).
+// them. In the upper half the large pages of the image's addresses are mapped
+// to where it lies; what they hide of the memory is out of reach. PAE is chosen
+// here, once, since a later change of the format would need paging off again.
+// PAE requires CMPXCHG8B, which changes a 64-bit entry atomically (entry.h).
 
 #include "arch/i386/boot/multiboot.h"
 #include "arch/i386/cpu/offsets.h"
 
+// The address for which a symbol behind .boot is loaded, if not moved.
 #define PHYS(symbol) ((symbol) - ASM_KERNEL_BASE)
 
 #define PTE_PRESENT_WRITABLE 0x003
@@ -58,6 +63,11 @@ mb2_header:
     .balign 8
     .short MB2_HEADER_MODULE_ALIGN, MB2_HEADER_OPTIONAL
     .long 8
+    // At the lowest address that is free: the linked one, if it is.
+    .balign 8
+    .short MB2_HEADER_RELOCATABLE, MB2_HEADER_OPTIONAL
+    .long 24, ASM_IMAGE_PADDR, ASM_DIRECT_MAP_MAX, ASM_IMAGE_ALIGN
+    .long MB2_PREFER_LOWEST
     // No EFI tags: UEFI loaders end the boot services and enter boot_entry as BIOS
     // loaders do. No address tags: the file is an ELF file.
     .short 0, 0
@@ -71,6 +81,7 @@ boot_entry:
     cli
     cld
     movl $PHYS(boot_stack_top), %esp
+    xorl %ebp, %ebp
     movl %eax, %edi // magic
     movl %ebx, %esi // information
     cmpl $MB1_BOOT_MAGIC, %eax
@@ -79,7 +90,16 @@ boot_entry:
     je 1f
     movl $no_multiboot, %esi
     jmp fail
-1:  pushfl
+    // The distance. There is no stack yet but a word of the information.
+1:  movl 4(%esi), %edx
+    leal 8(%esi), %esp
+    call 2f
+2:  popl %ebp
+    movl %edx, 4(%esi)
+    subl $2b, %ebp
+    leal PHYS(boot_stack_top)(%ebp), %esp
+
+    pushfl
     xorl $EFLAGS_ID, (%esp)
     movl (%esp), %eax
     popfl
@@ -95,26 +115,34 @@ boot_entry:
     movl %eax, %ebx
     andl $NEEDED, %ebx
     jnz lacks
+    leal PHYS(early_directory)(%ebp), %ebx
     testl $NEEDED_FOR_PAE, %eax
     jnz two_level
 
-    movl $PHYS(early_directory), %ebx
+    // A directory for each half: entries 0 and 3 of the pointer table.
+    leal PHYS(early_identity)(%ebp), %edx
     xorl %ecx, %ecx
     movl $(PTE_PRESENT_WRITABLE | PDE_LARGE), %eax
-1:  movl %eax, (%ebx, %ecx, 8)
+1:  movl %eax, (%edx, %ecx, 8)
+    movl %eax, (%ebx, %ecx, 8)
     addl $0x200000, %eax
     incl %ecx
     cmpl $(ASM_DIRECT_MAP_MAX / 0x200000), %ecx
     jb 1b
+    movl $(ASM_IMAGE_PADDR / 0x200000), %ecx
+2:  addl %ebp, (%ebx, %ecx, 8)
+    incl %ecx
+    cmpl $image_end_2m, %ecx
+    jb 2b
+    leal PHYS(early_pointers)(%ebp), %ecx
+    orl $1, %edx
     orl $1, %ebx
-    movl %ebx, PHYS(early_pointers)
-    movl %ebx, PHYS(early_pointers) + 24
-    movl $PHYS(early_pointers), %ecx
+    movl %edx, (%ecx)
+    movl %ebx, 24(%ecx)
     movl $(ASM_CR4_PSE | ASM_CR4_PAE), %edx
     jmp paging_on
 
 two_level:
-    movl $PHYS(early_directory), %ebx
     xorl %ecx, %ecx
     movl $(PTE_PRESENT_WRITABLE | PDE_LARGE), %eax
 1:  movl %eax, (%ebx, %ecx, 4)
@@ -123,6 +151,11 @@ two_level:
     incl %ecx
     cmpl $(ASM_DIRECT_MAP_MAX / 0x400000), %ecx
     jb 1b
+    movl $(ASM_IMAGE_PADDR / 0x400000), %ecx
+2:  addl %ebp, (ASM_KERNEL_BASE >> 20)(%ebx, %ecx, 4)
+    incl %ecx
+    cmpl $image_end_4m, %ecx
+    jb 2b
     movl %ebx, %ecx
     movl $ASM_CR4_PSE, %edx
 
@@ -141,17 +174,21 @@ paging_on:
 // Prints what the CPU lacks, the bits in ebx, and halts.
 lacks:
     movl $VGA_TEXT, %edi
-    movl $no_i686, %esi
+    leal no_i686(%ebp), %esi
     call print
-    movl $features, %ebp
-1:  movl 4(%ebp), %esi
-    testl %ebx, (%ebp)
+    leal features(%ebp), %edx
+1:  pushl %edx
+    movl 4(%edx), %esi
+    addl %ebp, %esi
+    testl %ebx, (%edx)
     jz 2f
     call print
-2:  addl $8, %ebp
-    cmpl $features_end, %ebp
+2:  popl %edx
+    addl $8, %edx
+    leal features_end(%ebp), %eax
+    cmpl %eax, %edx
     jb 1b
-    movl $line_end, %esi
+    leal line_end(%ebp), %esi
     call print
     jmp halt
 
@@ -211,6 +248,7 @@ features_end:
     .text
     .type higher_half, @function
 higher_half:
+    movl %ebp, image_distance
     movl $boot_stack_top, %esp
     xorl %ebp, %ebp // backtraces end here
     pushl %ebp
@@ -226,8 +264,10 @@ higher_half:
     .global early_directory
 early_directory:
     .skip 4096
-    // Guard page: unmapped by arch_init_memory, to catch stack overflows.
+    // Guard page: unmapped by arch_init_memory, to catch stack overflows. Before
+    // higher_half it is the directory of the lower half.
     .global boot_stack_guard, boot_stack_top
+early_identity:
 boot_stack_guard:
     .skip 4096
     .skip ASM_KSTACK_SIZE

@@ -68,9 +68,44 @@ void boot_add_plain_memory(u32 lower, u32 upper)
     boot_add_memory(MIB(1), (u64)upper * 1024, MB_MEMORY_AVAILABLE);
 }
 
-void boot_fill_finish(void)
+static bool is_free(u32 page)
 {
-    memory_map_add(&memory_map, 0, REAL_MODE_END, false);
+    bool usable = false;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        const struct boot_region *r = &boot_info.regions[i];
+        usable |= r->usable && r->base <= page &&
+                  page + PAGE_SIZE <= r->base + r->size;
+    }
+    for (u32 i = 0; i < boot_info.module_count; i++) {
+        const struct boot_module *m = &boot_info.modules[i];
+        usable &= page + PAGE_SIZE <= m->base || m->base + m->size <= page;
+    }
+    return usable;
+}
+
+// A STARTUP interrupt carries the page's number (SDM vol. 3, 9.4.4).
+static u32 choose_start_page(void)
+{
+    if (is_free(START_PAGE))
+        return START_PAGE;
+    for (u32 page = PAGE_SIZE; page < ROM_START; page += PAGE_SIZE) {
+        if (is_free(page))
+            return page;
+    }
+    return 0;
+}
+
+static void make_regions(void)
+{
     boot_info.region_count =
         memory_map_finish(&memory_map, boot_info.regions, BOOT_REGIONS_MAX);
+}
+
+void boot_fill_finish(void)
+{
+    memory_map_add(&memory_map, ROM_START, ROM_END - ROM_START, false);
+    make_regions();
+    boot_info.start_page = choose_start_page();
+    memory_map_add(&memory_map, 0, REAL_MODE_END, false);
+    make_regions();
 }

@@ -7,9 +7,14 @@
 #include "arch/boot.h"
 #include "arch/i386/boot/multiboot.h"
 
-// Real mode's vectors, the BIOS's data, and the page in which the APs start:
-// not usable.
+// Real mode's vectors, the BIOS's data, and the page in which the other CPUs
+// start: not usable. If that is not free they start in the lowest one that is.
 #define REAL_MODE_END 0x9000u
+#define START_PAGE 0x8000u
+// Video memory and the BIOS's ROM: not usable, whatever the loader says
+// (v86's).
+#define ROM_START 0xa0000u
+#define ROM_END 0x100000u
 
 // Forgets everything.
 void boot_fill_begin(void);

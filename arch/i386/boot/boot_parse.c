@@ -24,15 +24,20 @@ static const void *at(u32 paddr, size_t size)
 {
     if (!paddr || paddr >= DIRECT_MAP_MAX || size > DIRECT_MAP_MAX - paddr)
         return NULL;
-    return phys_to_virt(paddr);
+    return early_map(paddr, size, 0);
 }
 
 // Number of bytes of a loader's text that may be read: memory after them is not
 // mapped.
 static size_t text_room(u32 paddr)
 {
-    size_t room = at(paddr, 1) ? DIRECT_MAP_MAX - paddr : 0;
+    size_t room = paddr < DIRECT_MAP_MAX ? DIRECT_MAP_MAX - paddr : 0;
     return MIN(room, LOADER_TEXT_MAX);
+}
+
+static const char *text_at(u32 paddr)
+{
+    return at(paddr, text_room(paddr));
 }
 
 // --- Multiboot 1
@@ -68,7 +73,7 @@ static void mb1_parse_modules(const struct mb1_info *info)
     for (u32 i = 0; i < info->mods_count && i < BOOT_MODULES_MAX; i++) {
         const struct mb1_module *m = at(info->mods_addr + i * size, size);
         if (m)
-            boot_add_module(m->start, m->end, at(m->string, 1),
+            boot_add_module(m->start, m->end, text_at(m->string),
                             text_room(m->string));
     }
 }
@@ -76,7 +81,7 @@ static void mb1_parse_modules(const struct mb1_info *info)
 // QEMU prepends the kernel's file name, GRUB does not.
 static void mb1_parse_cmdline(u32 paddr)
 {
-    const char *line = at(paddr, 1);
+    const char *line = text_at(paddr);
     size_t left = line ? strnlen(line, text_room(paddr)) : 0;
     bool name = !strncmp(boot_info.loader, "qemu", 4);
     for (; name && left; left--)
@@ -88,7 +93,8 @@ static void mb1_parse(const struct mb1_info *info)
 {
     if (info->flags & MB1_HAS_LOADER)
         boot_copy_text(boot_info.loader, sizeof(boot_info.loader),
-                       at(info->loader_name, 1), text_room(info->loader_name));
+                       text_at(info->loader_name),
+                       text_room(info->loader_name));
     if (info->flags & MB1_HAS_CMDLINE)
         mb1_parse_cmdline(info->cmdline);
     mb1_parse_modules(info);

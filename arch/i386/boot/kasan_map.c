@@ -19,7 +19,7 @@ static u8 early_table[PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
 
 static void set(u8 *table, u32 index, bool pae, const void *target)
 {
-    u64 e = virt_to_phys(target) | ENTRY_PRESENT | ENTRY_WRITE;
+    u64 e = image_paddr(target) | ENTRY_PRESENT | ENTRY_WRITE;
     if (pae)
         ((u64 *)table)[index] = e;
     else

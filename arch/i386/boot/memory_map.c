@@ -63,6 +63,7 @@ static enum piece piece_kind(const struct memory_map *m, u64 start, u64 end)
 u32 memory_map_finish(struct memory_map *m, struct boot_region *out, u32 max)
 {
     u32 n = 0;
+    m->border_count = 0;
     for (u32 i = 0; i < m->range_count; i++) {
         add_border(m, m->ranges[i].start);
         add_border(m, m->ranges[i].end);

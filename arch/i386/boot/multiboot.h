@@ -9,13 +9,15 @@
 #define MB2_HEADER_MAGIC 0xe85250d6
 #define MB2_BOOT_MAGIC 0x36d76289
 
-// Tags of the header (Multiboot 2.0, 3.1.3 to 3.1.12).
+// Tags of the header (Multiboot 2.0, 3.1.3 to 3.1.13).
 #define MB2_HEADER_REQUEST 1
 #define MB2_HEADER_CONSOLE 4
 #define MB2_HEADER_FRAMEBUFFER 5
 #define MB2_HEADER_MODULE_ALIGN 6
+#define MB2_HEADER_RELOCATABLE 10
 #define MB2_HEADER_OPTIONAL 1
 #define MB2_CONSOLE_TEXT 2
+#define MB2_PREFER_LOWEST 1
 
 #define MB2_TAG_END 0
 #define MB2_TAG_CMDLINE 1

@@ -3,6 +3,8 @@
 
 #define ASM_KERNEL_BASE 0xc0000000
 #define ASM_DIRECT_MAP_MAX 0x30000000
+#define ASM_IMAGE_PADDR 0x400000
+#define ASM_IMAGE_ALIGN 0x400000 // a large page of both formats
 #ifdef KASAN
 #define ASM_KSTACK_SIZE 0x8000
 #else

@@ -8,7 +8,9 @@
 // that are not used stay halted there; no NMIs are sent to them.
 
 #include "arch/i386/cpu/smp.h"
+#include "arch/boot.h"
 #include "arch/clock.h"
+#include "arch/i386/boot/boot_fill.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
@@ -125,13 +127,13 @@ static int prepare_trampoline(struct pagetable *pt, u32 others)
         pagetable_destroy(pt);
         return -ENOMEM;
     }
-    err =
-        pagetable_map(pt, TRAMPOLINE_PADDR, TRAMPOLINE_PADDR, PROT_R | PROT_X);
+    err = pagetable_map(pt, boot_info.start_page, boot_info.start_page,
+                        PROT_R | PROT_X);
     if (err) {
         pagetable_destroy(pt);
         return err;
     }
-    u8 *page = phys_to_virt(TRAMPOLINE_PADDR);
+    u8 *page = phys_to_virt(boot_info.start_page);
     memcpy(page, trampoline_start, (size_t)(trampoline_end - trampoline_start));
     data = (void *)(page + (trampoline_data_start - trampoline_start));
     data->cr3 = (u32)pt->paddr;
@@ -163,10 +165,10 @@ static void wake_all(u32 others)
 {
     lapic_send_init();
     wait_until(never, 0, INIT_WAIT);
-    lapic_send_startup(TRAMPOLINE_PAGE);
+    lapic_send_startup((u8)(boot_info.start_page >> PAGE_SHIFT));
     if (wait_until(all_arrived, others, STARTUP_WAIT))
         return;
-    lapic_send_startup(TRAMPOLINE_PAGE);
+    lapic_send_startup((u8)(boot_info.start_page >> PAGE_SHIFT));
     wait_for_arrivals(others);
 }
 
@@ -263,6 +265,14 @@ void smp_start(void)
         log_printf("smp: %u of %u CPUs used (maxcpus)\n", wanted, found_cpus());
     if (!others)
         return;
+    if (!boot_info.start_page) {
+        log_printf("smp: one CPU of %u: no page below 640 KiB is free for the "
+                   "others to start in\n",
+                   wanted);
+        return;
+    }
+    if (boot_info.start_page != START_PAGE)
+        log_printf("smp: the other CPUs start at %#x\n", boot_info.start_page);
     struct pagetable pt;
     if (prepare_trampoline(&pt, others)) {
         log_printf("smp: no memory to start other CPUs\n");

@@ -1,5 +1,7 @@
-// Start of the application processors: real mode, at TRAMPOLINE_PADDR, to which
-// smp.c copies this code. It never runs at its link address.
+// Start of the application processors: real mode, in a page below 640 KiB, to
+// which smp.c copies this code. It never runs at its link address: ebp is the
+// page's, and where the CPU wants addresses in memory each AP writes the same
+// ones.
 //
 // An AP enters protected mode, finds its slot by its APIC id, sets `arrived`
 // and polls for its stack. Until it has one it uses no memory but this page and
@@ -9,10 +11,17 @@
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/cpu/trampoline.h"
 
-#define HERE(label) (TRAMPOLINE_PADDR + (label) - trampoline_start)
+#define IN_PAGE(label) ((label) - trampoline_start)
+#define HERE(label) IN_PAGE(label)(%ebp)
 
 #define FLAT_CODE 0x08
 #define FLAT_DATA 0x10
+
+#define NMI 2
+#define MACHINE_CHECK 18
+#define GATE_SIZE 8
+#define GATE_HIGH 6           // the high half of the address
+#define INTERRUPT_GATE 0x8e00 // present, of 32 bits
 
     .section .rodata
     .balign 16
@@ -21,13 +30,19 @@ trampoline_start:
     .code16
     cli
     cld
-    xorw %ax, %ax
+    movw %cs, %ax
     movw %ax, %ds
-    lgdtl HERE(flat_table)
+    movzwl %ax, %ebp
+    shll $4, %ebp
+    leal HERE(flat), %eax
+    movl %eax, IN_PAGE(flat_base)
+    leal HERE(protected), %eax
+    movl %eax, IN_PAGE(protected_address)
+    lgdtl IN_PAGE(flat_table)
     movl %cr0, %eax
     orl $ASM_CR0_PE, %eax
     movl %eax, %cr0
-    ljmpl $FLAT_CODE, $HERE(protected)
+    ljmpl *IN_PAGE(protected_address)
 
     .code32
 protected:
@@ -73,10 +88,10 @@ protected:
     movl HERE(efer), %eax
     testl %eax, %eax
     jz 4f
-    movl %eax, %ebp
+    movl %eax, %esi
     movl $ASM_MSR_EFER, %ecx
     rdmsr
-    orl %ebp, %eax
+    orl %esi, %eax
     wrmsr
 4:  movl HERE(cr3), %eax
     movl %eax, %cr3
@@ -96,8 +111,16 @@ protected:
     // CR4.MCE clear, would shut the machine down (SDM vol. 3, 6.15, interrupts
     // 2, 8 and 18). What they push is not used: these CPUs share a stack.
 dismissed:
+    leal HERE(gates), %eax
+    movl %eax, HERE(gates_base)
+    leal HERE(halted), %eax
+    movw %ax, HERE(nmi_gate)
+    movw %ax, HERE(machine_check_gate)
+    shrl $16, %eax
+    movw %ax, HERE(nmi_gate + GATE_HIGH)
+    movw %ax, HERE(machine_check_gate + GATE_HIGH)
     lidtl HERE(halt_table)
-    movl $TRAMPOLINE_PADDR + TRAMPOLINE_SIZE, %esp
+    leal TRAMPOLINE_SIZE(%ebp), %esp
     movl HERE(cr4_halted), %eax
     movl %eax, %cr4
 halted:
@@ -111,21 +134,24 @@ flat:
     .quad 0x00cf93000000ffff
 flat_table:
     .short flat_table - flat - 1
-    .long HERE(flat)
+flat_base:
+    .long 0
+protected_address:
+    .long 0
+    .short FLAT_CODE
 
-#define NMI 2
-#define MACHINE_CHECK 18
-#define GATE_SIZE 8
-#define INTERRUPT_GATE 0x8e00 // present, of 32 bits
     .balign 8
 gates:
     .skip NMI * GATE_SIZE
-    .short HERE(halted), FLAT_CODE, INTERRUPT_GATE, 0
+nmi_gate:
+    .short 0, FLAT_CODE, INTERRUPT_GATE, 0
     .skip (MACHINE_CHECK - NMI - 1) * GATE_SIZE
-    .short HERE(halted), FLAT_CODE, INTERRUPT_GATE, 0
+machine_check_gate:
+    .short 0, FLAT_CODE, INTERRUPT_GATE, 0
 halt_table:
     .short halt_table - gates - 1
-    .long HERE(gates)
+gates_base:
+    .long 0
 
     .balign 8
 trampoline_data_start: // struct trampoline_data

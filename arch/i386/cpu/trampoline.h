@@ -1,11 +1,9 @@
-// The page in which the application processors (AP) start (trampoline.S): its
-// address, and the data that the boot CPU writes into it; and the table of
-// their slots, which is elsewhere.
+// The page in which the application processors (AP) start (trampoline.S;
+// boot_info.start_page): the data that the boot CPU writes into it; and the
+// table of their slots, which is elsewhere.
 #pragma once
 
-#define TRAMPOLINE_PADDR 0x8000
 #define TRAMPOLINE_SIZE 4096
-#define TRAMPOLINE_PAGE (TRAMPOLINE_PADDR >> 12)
 
 #define AP_SLOT_SIZE 16
 #define AP_ARRIVED 0 // offsets in struct ap_slot

@@ -3,9 +3,10 @@
 //
 // Built once, by arch_init_memory on the boot CPU. The direct map covers
 // everything that the memory map lists below DIRECT_MAP_MAX, firmware tables
-// included, by large pages; the chunk with the kernel's image is mapped page by
-// page. All tables above VMAP_BASE are allocated at once, so no directory entry
-// ever changes: in two-level mode each task has a copy of the directory.
+// included, by large pages; the chunks up to the end of the kernel's image, and
+// those of the memory in which it lies, are mapped page by page. All tables
+// above VMAP_BASE are allocated at once, so no directory entry ever changes: in
+// two-level mode each task has a copy of the directory.
 
 #include "arch/i386/mm/memory.h"
 #include "arch/boot.h"
@@ -34,12 +35,13 @@ _Static_assert(VMAP_LIMIT % MIB(4) == 0 && WINDOW_BASE % MIB(4) == 0,
 #define RW (PROT_R | PROT_W | PROT_GLOBAL)
 
 extern char text_start[], text_end[], rodata_start[], rodata_end[];
-extern char kernel_end[], boot_stack_guard[];
+extern char boot_stack_guard[];
 extern u64 early_pointers[];
 extern u32 early_directory[];
 
 static u64 pointers[4] __attribute__((aligned(32))); // PAE: the kernel's
 u32 direct_map_size = DIRECT_MAP_MAX;
+u32 image_distance;
 
 static struct spinlock device_lock = SPINLOCK_INIT("device mappings");
 static u32 device_next = DEVICE_BASE;
@@ -47,9 +49,11 @@ static u32 device_next = DEVICE_BASE;
 void memory_init_boot(void)
 {
     mmu_pae = read_cr4() & ASM_CR4_PAE;
-    kernel_pagetable.root =
-        mmu_pae ? (void *)early_pointers : (void *)early_directory;
-    kernel_pagetable.paddr = virt_to_phys(kernel_pagetable.root);
+    kernel_pagetable.root = mmu_pae ? (void *)pointers : early_directory;
+    kernel_pagetable.paddr =
+        image_paddr(mmu_pae ? (void *)early_pointers : early_directory);
+    // For lookups only: they take it for an address in the direct map.
+    pointers[3] = ((u32)early_directory - KERNEL_BASE) | ENTRY_PRESENT;
 }
 
 bool mmu_forbids_execution(void)
@@ -92,16 +96,25 @@ static u32 memory_end(void)
     return (u32)end;
 }
 
+// The entry for a page of the direct map; 0: it is not mapped. Programs map
+// pages of the image (the vDSO), which samplers then read by the direct map.
+static u64 page_entry(u32 va)
+{
+    if (va == (u32)boot_stack_guard)
+        return 0;
+    if (is_in_image(va))
+        return entry_make(image_paddr((void *)va), page_prot(va));
+    if (is_in_image(va - image_distance)) // it was moved here
+        return entry_make(va - KERNEL_BASE, PROT_R | PROT_GLOBAL);
+    return entry_make(va - KERNEL_BASE, RW);
+}
+
 // Builds the table for the chunk at `va`, each page with its own permissions.
 static u64 map_small(u32 va)
 {
     char *table = must_alloc_table();
-    for (u32 i = 0; i < entries_per_table(); i++, va += PAGE_SIZE) {
-        if (va == (u32)boot_stack_guard)
-            continue;
-        u64 e = entry_make(va - KERNEL_BASE, page_prot(va));
-        entry_set(table + i * (mmu_pae ? 8 : 4), e);
-    }
+    for (u32 i = 0; i < entries_per_table(); i++, va += PAGE_SIZE)
+        entry_set(table + i * entry_size(), page_entry(va));
     return virt_to_phys(table) | ENTRY_PRESENT | ENTRY_WRITE;
 }
 
@@ -116,7 +129,7 @@ static u64 kernel_chunk(u32 va)
 #endif
     if (va - KERNEL_BASE >= direct_map_size)
         return 0;
-    if (va < (u32)kernel_end)
+    if (va < (u32)kernel_end || is_in_image(va - image_distance))
         return map_small(va);
     return entry_make(va - KERNEL_BASE, RW) | ENTRY_LARGE;
 }
@@ -146,6 +159,22 @@ static void check_modules(void)
     }
 }
 
+// Large pages of the early page tables have hidden more than the image's
+// addresses do.
+static void report_move(void)
+{
+    u32 end = (u32)kernel_end - KERNEL_BASE, hidden = 0;
+    if (!image_distance)
+        return;
+    frame_release_region(end, ALIGN_UP(end, IMAGE_ALIGN) - end);
+    for (u32 at = IMAGE_PADDR; at < end; at += PAGE_SIZE)
+        hidden += frame_from_paddr(at) != NULL;
+    log_printf("memory: kernel image at %#x, linked for %#x: %u KiB there "
+               "cannot be used\n",
+               IMAGE_PADDR + image_distance, IMAGE_PADDR,
+               hidden * (PAGE_SIZE / 1024));
+}
+
 void arch_init_memory(void)
 {
     mmu_nx = mmu_pae && cpu_features.nx;
@@ -167,12 +196,14 @@ void arch_init_memory(void)
     }
     pointers[3] = virt_to_phys(directory) | ENTRY_PRESENT;
     kernel_pagetable.root = mmu_pae ? (void *)pointers : directory;
-    kernel_pagetable.paddr = virt_to_phys(kernel_pagetable.root);
+    kernel_pagetable.paddr =
+        mmu_pae ? image_paddr(pointers) : virt_to_phys(directory);
     this_cpu()->arch->double_fault_tss.cr3 = (u32)kernel_pagetable.paddr;
     framebuffer_map();
     pagetable_load(&kernel_pagetable);
     framebuffer_move();
     tlb_flush_all();
+    report_move();
     kasan_start(direct_map_size);
 }
 

@@ -62,7 +62,7 @@ static NOINLINE bool show(u32 page)
     assert(page + PAGE_SIZE > (u32)text_start && page < (u32)text_end);
     if (!entry)
         return false;
-    u64 value = entry_make(virt_to_phys((void *)page), PROT_R | PROT_W);
+    u64 value = entry_make(image_paddr((void *)page), PROT_R | PROT_W);
     entry_exchange(entry, value);
     entry_exchange(entry + entry_size(), value + PAGE_SIZE);
     tlb_flush_page(text_window());

@@ -57,6 +57,21 @@ static void check_regions(void)
     }
 }
 
+static void check_start_page(void)
+{
+    u64 page = boot_info.start_page;
+    REQUIRE(page % PAGE_SIZE == 0 && page < ROM_START);
+    for (u32 i = 0; page && i < boot_info.module_count; i++) {
+        const struct boot_module *m = &boot_info.modules[i];
+        REQUIRE(m->base >= page + PAGE_SIZE || m->base + m->size <= page);
+    }
+    for (u32 i = 0; page >= REAL_MODE_END && i < boot_info.region_count; i++) {
+        const struct boot_region *r = &boot_info.regions[i];
+        REQUIRE(r->usable || r->base >= page + PAGE_SIZE ||
+                r->base + r->size <= page);
+    }
+}
+
 static void check_texts(void)
 {
     REQUIRE(strlen(boot_info.loader) < sizeof(boot_info.loader));
@@ -103,6 +118,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     boot_parse(magic, INFO_AT);
     check_regions();
     check_texts();
+    check_start_page();
     check_framebuffer();
     check_problems();
     free(memory);

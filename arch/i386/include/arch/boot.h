@@ -35,6 +35,7 @@ struct boot_info {
     u32 region_count, module_count;
     struct boot_region regions[BOOT_REGIONS_MAX]; // sorted, not overlapping
     struct boot_module modules[BOOT_MODULES_MAX];
+    u32 start_page;   // below 640 KiB, for other CPUs to start in; 0: none
     bool rsdp_copied; // the loader has passed an RSDP (Multiboot 2)
     u8 rsdp_data[36];
     struct boot_framebuffer framebuffer;

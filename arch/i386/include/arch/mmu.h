@@ -7,6 +7,7 @@
 // address space at once.
 #pragma once
 
+#include "lib/assert.h"
 #include "lib/types.h"
 
 typedef u64 paddr_t;
@@ -17,7 +18,7 @@ typedef u64 paddr_t;
 
 #define USER_END 0xc0000000u
 #define KERNEL_BASE 0xc0000000u
-#define KERNEL_LOAD 0xc0100000u    // the image is linked here, loaded at 1 MiB
+#define KERNEL_LOAD 0xc0400000u    // the kernel's image is linked here
 #define DIRECT_MAP_MAX 0x30000000u // bytes: the low zone ends at 768 MiB
 #ifdef KASAN // a byte of shadow for each 8 from KERNEL_BASE on
 #define KASAN_SHADOW 0xf0000000u
@@ -28,6 +29,13 @@ typedef u64 paddr_t;
 #define VMAP_LIMIT 0xfc000000u // end of kernel/mm's part; devices' part follows
 #define VMAP_END 0xff800000u
 #define WINDOW_BASE 0xff800000u
+
+// The image is loaded at IMAGE_PADDR, or moved: at another multiple of
+// IMAGE_ALIGN below DIRECT_MAP_MAX. Its addresses are in the direct map; then
+// they hide the memory at IMAGE_PADDR, and the memory in which it lies is
+// mapped a second time, read-only.
+#define IMAGE_PADDR (KERNEL_LOAD - KERNEL_BASE)
+#define IMAGE_ALIGN 0x400000u
 
 #define PROT_R 1u
 #define PROT_W 2u
@@ -54,13 +62,34 @@ struct mapping {
     bool accessed, dirty;
 };
 
+extern char kernel_end[];  // linker.ld
+extern u32 image_distance; // by which the image was moved (boot.S), or 0
+static inline bool is_in_image(size_t va)
+{
+    return va >= KERNEL_LOAD && va < (size_t)kernel_end;
+}
+// Whether some of [base, base + size) is hidden by the image's addresses.
+static inline bool is_hidden(paddr_t base, u64 size)
+{
+    return image_distance && base < (size_t)kernel_end - KERNEL_BASE &&
+           base + size > IMAGE_PADDR;
+}
+
+// The direct map; not for what is_hidden.
 static inline void *phys_to_virt(paddr_t p)
 {
     return (void *)((size_t)p + KERNEL_BASE);
 }
+// Not for static objects, which are in the image: image_paddr.
 static inline paddr_t virt_to_phys(const void *v)
 {
+    assert_checked(!is_in_image((size_t)v));
     return (size_t)v - KERNEL_BASE;
+}
+static inline paddr_t image_paddr(const void *v)
+{
+    assert_checked(is_in_image((size_t)v) || v == kernel_end);
+    return (size_t)v - KERNEL_BASE + image_distance;
 }
 
 // Creates an empty user half and shares the kernel half. 0 or -ENOMEM.
