@@ -99,8 +99,7 @@ DEVICES = (
 )
 
 # The firmware keeps the memory for which the kernel is linked, or some of it; or the page in
-# which CPUs start. (A BIOS's GRUB
-# then starts from a disk: tools/build/iso.)
+# which CPUs start. (A BIOS's GRUB then starts from a disk: tools/build/iso.)
 MOVED = tuple(
     qemu(name, *options, "--cut-memory", cut, smp=smp, said=said)
     for name, cut, smp, options, said in (
