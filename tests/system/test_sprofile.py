@@ -83,8 +83,8 @@ SCRIPTS = {
     "status": "sprofile sh -c 'exit 7' >/dev/null",
     "missing": "sprofile nothing-of-that-name >/dev/null",
     "tree": "sprofile -g sh -c 'lua -e \"for i=1,20000 do s=tostring(i) end\";"
-            " ls -lR /bin >/dev/null;"
-            " dd if=/dev/zero of=/dev/null bs=1 count=3000'",
+            " ls -lR /bin /bin >/dev/null;"
+            " dd if=/dev/zero of=/dev/null bs=1 count=20000'",
     "inverted": "sprofile -G --rows 7 -m 2 lua -e"
                 " 'for i=1,20000 do s=tostring(i) end'",
     "seconds": "sprofile -t 5",
