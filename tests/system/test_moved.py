@@ -6,6 +6,7 @@ import subprocess
 
 from machine import KERNEL, ROOT
 from monitor import debugged
+from tiers import drawn
 
 TEST_KERNEL = f"{ROOT}/build/kernel-test.elf"
 AT, LINKED = 0x2000000, 0x400000
@@ -53,6 +54,7 @@ def moved(folder, kernel, command, *options):
     return run
 
 
+@drawn
 def test_moved(tmp_path):
     """All works there, and a module is read that lies where the image is linked."""
     run = moved(tmp_path, KERNEL, COMMAND)
