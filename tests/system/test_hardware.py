@@ -86,6 +86,7 @@ def test_the_report_of_a_pc(pc):
     # The FADT's first line, in full.
     assert "    000: 46 41 43 50 74 00 00 00 01 " in part["ACPI"], run
     assert "\\_S5: types 0 and 0\nPM1a control: port 0x604\n" in part["ACPI"], run
+    assert "power management timer: port 0x608\n" in part["ACPI"], run
     assert "00:01.0 8086:7000 class 060100 revision 00\n" in part["PCI"], run
     assert "    BAR 0: memory 0xfd000000, prefetchable\n" in part["PCI"], run
     assert "ISA 0: GSI 2, active high, edge\n" in part["interrupts: routes"], run

@@ -26,10 +26,9 @@ _Static_assert(sizeof(struct acpi_address) == 12, "ACPI 6.4, 5.2.3.2");
 #define ACPI_SPACE_PCI 2
 
 struct acpi_info {
-    u16 pm_timer_port; // 0: none
-    u16 sci;           // ISA interrupt of the power management (SCI)
-    u8 century;        // CMOS index of the century; 0: none
-    paddr_t hpet;      // 0: none
+    u16 sci;      // ISA interrupt of the power management (SCI)
+    u8 century;   // CMOS index of the century; 0: none
+    paddr_t hpet; // 0: none
 };
 extern struct acpi_info acpi_info;
 

@@ -71,6 +71,7 @@ static void report_power(struct chain *out)
     report_register(out, "PM1b control", &r->pm1b);
     report_register(out, "sleep control", &r->sleep_control);
     report_register(out, "reset", &r->reset);
+    report_register(out, "power management timer", &r->timer);
 }
 
 void acpi_report(struct chain *out)

@@ -27,26 +27,30 @@ static bool covers(const struct acpi_header *t, size_t end)
 #define HAS(t, field) \
     covers(t, offsetof(struct fadt, field) + sizeof(fadt.field))
 
-// A control register has two descriptions: a generic address, since ACPI 2.0,
-// and a port.
-static void open_control(struct acpi_register *r, const struct acpi_address *a,
-                         u32 port)
+// Some registers have two descriptions: a generic address, since ACPI 2.0, and
+// a port. `bytes` is the size of an access, whatever the table says.
+static void open_either(struct acpi_register *r, const struct acpi_address *a,
+                        u32 port, u8 bytes)
 {
     struct acpi_address plain = { .space = ACPI_SPACE_IO, .address = port };
-    struct acpi_address words = *a;
-    words.access = 0; // 16 bits, whatever the table says
-    if (!acpi_register_open(r, &words, sizeof(u16)))
-        acpi_register_open(r, &plain, sizeof(u16));
+    struct acpi_address sized = *a;
+    sized.access = 0;
+    if (!acpi_register_open(r, &sized, bytes))
+        acpi_register_open(r, &plain, bytes);
 }
 
 static void open_registers(void)
 {
     struct power_registers *r = &power_registers;
-    open_control(&r->pm1a, &fadt.x_pm1a_control, fadt.pm1a_control);
-    open_control(&r->pm1b, &fadt.x_pm1b_control, fadt.pm1b_control);
+    open_either(&r->pm1a, &fadt.x_pm1a_control, fadt.pm1a_control, sizeof(u16));
+    open_either(&r->pm1b, &fadt.x_pm1b_control, fadt.pm1b_control, sizeof(u16));
     acpi_register_open(&r->sleep_control, &fadt.sleep_control, 1);
     acpi_register_open(&r->sleep_status, &fadt.sleep_status, 1);
     acpi_register_open(&r->reset, &fadt.reset, 1);
+    // A clock is read in any context, PCI's configuration space is not.
+    if (fadt.x_pm_timer.space == ACPI_SPACE_PCI)
+        fadt.x_pm_timer.address = 0;
+    open_either(&r->timer, &fadt.x_pm_timer, fadt.pm_timer, sizeof(u32));
 }
 
 void fadt_read(const struct acpi_header *table)
@@ -60,7 +64,6 @@ void fadt_read(const struct acpi_header *table)
     }
     acpi_info.sci = fadt.sci;
     acpi_info.century = fadt.century;
-    acpi_info.pm_timer_port = (u16)fadt.pm_timer;
     open_registers();
     paddr_t dsdt = fadt.x_dsdt ? fadt.x_dsdt : fadt.dsdt;
     const struct acpi_header *t = dsdt ? acpi_table(dsdt) : NULL;

@@ -32,6 +32,7 @@ struct fadt {
     struct acpi_address x_gpe0, x_gpe1, sleep_control, sleep_status;
 } PACKED;
 _Static_assert(offsetof(struct fadt, pm_timer) == 76 &&
+                   offsetof(struct fadt, x_pm_timer) == 208 &&
                    offsetof(struct fadt, century) == 108 &&
                    offsetof(struct fadt, flags) == 112 &&
                    offsetof(struct fadt, reset) == 116 &&
@@ -48,9 +49,11 @@ _Static_assert(offsetof(struct fadt, pm_timer) == 76 &&
 extern struct fadt fadt;
 extern struct sleep_type s5; // from the DSDT, or an SSDT
 
-// The registers of the FADT that switch the machine off or reset it.
+// The registers of the FADT: those that switch the machine off or reset it, and
+// the power management timer.
 struct power_registers {
     struct acpi_register pm1a, pm1b; // control registers, 16 bits
     struct acpi_register sleep_control, sleep_status, reset; // 8 bits
+    struct acpi_register timer; // 32 bits; in I/O space or memory
 };
 extern struct power_registers power_registers;

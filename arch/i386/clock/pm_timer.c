@@ -3,9 +3,8 @@
 // Some chipsets' counters may be read in the middle of a carry. So it is read
 // three times, until the three values are in order.
 #include "arch/cpu.h"
-#include "arch/i386/acpi/acpi.h"
+#include "arch/i386/acpi/fadt.h"
 #include "arch/i386/clock/clock_private.h"
-#include "arch/i386/dev/port.h"
 #include "kernel/time/timecounter.h"
 
 #define PM_TIMER_HZ 3579545u
@@ -15,7 +14,7 @@
 
 static u32 read_counter(void)
 {
-    return in32(acpi_info.pm_timer_port) & PM_TIMER_MASK;
+    return acpi_register_read(&power_registers.timer) & PM_TIMER_MASK;
 }
 
 static bool in_order(u32 a, u32 b)
@@ -42,7 +41,7 @@ static u64 read_once(void)
 
 static const char *pm_timer_probe(struct timecounter *tc)
 {
-    if (!acpi_info.pm_timer_port)
+    if (!power_registers.timer.bytes)
         return "the firmware names none";
     u32 first = read_counter(), last = first;
     bool moved = false;
