@@ -72,7 +72,7 @@ endif
 CHECKERS := $(strip $(foreach c,KASAN UBSAN LOCKDEP KCSAN,$(if $($(c)),$c)))
 ifneq ($(CHECKERS),)
 K := $(B)$(if $(CLANG),/clang)/checked/$(subst $() $(),-,$(CHECKERS))/kernel
-KCC_FLAGS += -DCHECKED $(sort $(CHECKERS:%=-D%) -DUBSAN) -Wno-tsan \
+KCC_FLAGS += -g1 -DCHECKED $(sort $(CHECKERS:%=-D%) -DUBSAN) -Wno-tsan \
 	-Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow \
 	$(if $(CLANG),-Wno-unknown-warning-option)
 IMAGES :=
