@@ -5,6 +5,7 @@ import shlex
 import subprocess
 import time
 
+import i386
 from machine import LONG_PATIENCE, SHIFT
 from result import VM_PROBLEM
 from runner.cases import Case
@@ -65,8 +66,10 @@ def run(suite, command, again, environment={}):
 
 
 def run_host(program, environment={}):
-    return run(f"host {os.path.basename(program)}", [program],
-               lambda test, seed: f"{seed and f'SEED={seed} '}{program}",
+    command = i386.command(program) if "/replay/" in program else [program]
+    again = shlex.join(command)
+    return run(f"host {os.path.basename(program)}", command,
+               lambda test, seed: f"{seed and f'SEED={seed} '}{again}",
                environment)
 
 

@@ -32,12 +32,17 @@ class Machine:
         for name in ("tools/deps", "tools/container", "tools/build/fetch",
                      "tools/build/hostcc", "Containerfile"):
             shutil.copy(f"{ROOT}/{name}", self.root / name)
+        self.write(self.root / "tools/build/runs-i386")
 
     def fake(self, name, script="", logged=True):
         path = self.bin / name
         path.unlink(missing_ok=True)
         log = f'echo "{name} $*" >>"{self.log}"\n' if logged else ""
-        path.write_text(f"#!/bin/sh\n{log}{script}\n")
+        self.write(path, f"{log}{script}")
+
+    @staticmethod
+    def write(path, script=""):
+        path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
 
     def run(self, *command, **variables):

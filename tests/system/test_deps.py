@@ -107,11 +107,15 @@ def test_goals_include_each_other(machine):
 
 
 def test_a_machine_that_runs_no_i386_programs(machine):
-    """A machine that runs no i386 programs needs its own compiler for build programs."""
+    """A machine that runs no i386 programs needs its own compiler for build programs,
+    and an emulator for tests."""
     with_apt(machine, installed=RUN_SET)
-    machine.fake("uname", "echo aarch64")
+    assert "qemu-user" not in machine.run("tools/deps", "--list", "test").stdout
+    machine.write(machine.root / "tools/build/runs-i386", "exit 1")
     done = machine.run("tools/deps", "--list", "run")
     assert (done.returncode, done.stdout) == (1, "gcc libc6-dev\n")
+    for goal in "quick", "test":
+        assert "qemu-user" in machine.run("tools/deps", "--list", goal).stdout
 
 
 def test_another_npm_will_do(machine):

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import i386
 from fakes import machine  # noqa: F401
 
 CROSS = "i686-linux-gnu-gcc"
@@ -27,9 +28,13 @@ def compile(machine, gcc=None, cross=None):
     return done, program
 
 
+RUNS_I386 = pytest.mark.skipif(not i386.RUNS, reason="it runs no i386 programs")
+
+
 @pytest.mark.parametrize("gcc, by", [
-    (True, "gcc -O1"), (None, f"{CROSS} -static -O1"),
-    (WITHOUT_LIBRARY, f"{CROSS} -static -O1")])
+    (True, "gcc -O1"),
+    pytest.param(None, f"{CROSS} -static -O1", marks=RUNS_I386),
+    pytest.param(WITHOUT_LIBRARY, f"{CROSS} -static -O1", marks=RUNS_I386)])
 def test_it_makes_a_program_that_runs(machine, gcc, by):
     done, program = compile(machine, gcc, True)
     assert (done.returncode, done.stderr) == (0, ""), done

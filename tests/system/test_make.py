@@ -14,6 +14,7 @@ import pexpect
 import pytest
 import pyte
 
+import i386
 from machine import (ANSWER_PATIENCE, COLUMNS, PATIENCE, PROMPT, ROOT, ROWS,
                      VM)
 from shared_objects import SAME_PATHS, copy_objects
@@ -420,7 +421,7 @@ def test_a_moved_clone_has_its_own_library(tmp_path):
     for file in "include/stdio.h", "lib/Scrt1.o", "lib/libc.a":
         assert f"{tmp_path}/build/musl/{file}" in read, done
     assert f"{ROOT}/" not in read, done
-    assert subprocess.check_output([program], text=True) == "hello\n"
+    assert subprocess.check_output(i386.command(program), text=True) == "hello\n"
 
 
 # --- what tools read ----------------------------------------------------------

@@ -1,6 +1,7 @@
 // Replays a corpus without libFuzzer, as a host test: the program fuzz_NAME
 // calls its harness with each file of tests/fuzz/host/corpus/NAME, in order of
 // names.
+#define _FILE_OFFSET_BITS 64 // of ext4's directories, which QEMU passes on
 #include "host.h"
 
 #include <dirent.h>
