@@ -65,7 +65,7 @@ def test_a_wrong_clock_is_found(pc):
     run = pc["wrong"]
     found = rows(run.output)
     assert run.status == 1 and set(found) == {"clock acpi_pm"}, run
-    assert re.fullmatch(r"-990\d ppm \(\+- [01]\) by the TSC: no other clock agrees",
+    assert re.fullmatch(r"-990\d ppm \(\+- 0\) by the TSC: no other clock agrees",
                         found["clock acpi_pm"][1]), run
     assert run.output.endswith(", 1 wrong\n"), run
 

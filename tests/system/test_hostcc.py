@@ -42,6 +42,18 @@ def test_it_makes_a_program_that_runs(machine, gcc, by):
     assert subprocess.check_output([program], text=True) == "hello\n"
 
 
+def test_whether_this_machine_runs_i386_programs(machine):
+    """tools/build/runs-i386 is right, by a program that the compiler makes."""
+    (machine.folder / "hello.c").write_text(SOURCE)
+    subprocess.run([CROSS, "-static", machine.folder / "hello.c", "-o",
+                    machine.folder / "hello"], check=True)
+    try:
+        runs = subprocess.check_output([machine.folder / "hello"], text=True) == "hello\n"
+    except OSError:
+        runs = False
+    assert i386.RUNS == runs
+
+
 def test_a_machine_that_runs_no_i386_programs(machine):
     done, program = compile(
         machine, cross='while [ "$1" != -o ]; do shift; done\n'

@@ -5,6 +5,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/acpi/fadt.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/dev/port.h"
 #include "kernel/time/timecounter.h"
 
 #define PM_TIMER_HZ 3579545u
@@ -14,7 +15,9 @@
 
 static u32 read_counter(void)
 {
-    return acpi_register_read(&power_registers.timer) & PM_TIMER_MASK;
+    const struct acpi_register *r = &power_registers.timer;
+    u32 now = r->memory ? *(volatile u32 *)r->memory : in32((u16)r->address);
+    return now & PM_TIMER_MASK;
 }
 
 static bool in_order(u32 a, u32 b)
