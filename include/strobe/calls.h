@@ -61,6 +61,8 @@ struct calls_info {
     // function's own. 0 with CALLS_ARCS.
     uint32_t outside_caller, outside_own;
     uint64_t stopped; // cycles that the longest stop of all CPUs took so far
+    uint32_t tsc_error_ppm; // how far tsc_hz may be off
+    uint32_t reserved;
 };
 
 // SPROFILE_M_CALLS_READ, on any phone of a task that may profile everything.

@@ -17,6 +17,9 @@ enum strobe_turbo {
     STROBE_TURBO_OFF, // the CPU has it, and the firmware has disabled it
 };
 
+// A rate of the TSC that may be further off is not known.
+#define STROBE_TSC_KNOWN_PPM 1000u
+
 // How an idle CPU waits.
 enum strobe_idle {
     STROBE_IDLE_UNKNOWN,
@@ -31,7 +34,7 @@ struct strobe_core_clock {
     uint32_t idle;  // enum strobe_idle
     // 0: unknown. Base: also if the CPUs differ. Maximum: of the fastest CPU.
     uint32_t base_mhz, max_mhz;
-    uint32_t reserved;
+    uint32_t tsc_error_ppm; // how far the TSC's rate may be off
     // Cycles of all CPUs while they ran, as measured by APERF and MPERF: of the
     // core, and of a clock of constant rate. 0: not measured.
     uint64_t actual, reference;

@@ -91,6 +91,7 @@ struct trace_info {
     // What an event with 16 bytes of fields costs, in cycles, measured when the
     // trace began: from its point to the return. The least of some rounds.
     uint32_t event_cycles;
+    uint32_t tsc_error_ppm; // how far tsc_hz may be off
     // Of the lost ones: the CPU had spent more than a quarter of its time on
     // events. Not with functions.
     uint64_t throttled;

@@ -22,7 +22,8 @@ struct trace_file_head {
     uint32_t trace_version, cpus;
     uint32_t points, task; // as in struct trace_options
     uint32_t tsc_hz[2];    // low word first
-    uint32_t event_cycles; // struct trace_info
+    // struct trace_info; older files end before them
+    uint32_t event_cycles, tsc_error_ppm;
 };
 
 enum trace_file_kind {

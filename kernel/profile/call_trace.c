@@ -317,6 +317,7 @@ static void describe(struct calls_info *out)
         .outside_caller = trace.outside_caller,
         .outside_own = trace.outside_own,
         .stopped = stop_machine_longest(),
+        .tsc_error_ppm = clock_tsc_error_ppm(),
     };
 }
 

@@ -376,6 +376,7 @@ static void read_clock(const struct counts *c, struct strobe_core_clock *out)
 {
     *out = c->clock_base;
     core_clock_read(out);
+    out->tsc_error_ppm = clock_tsc_error_ppm();
     out->actual -= c->clock_base.actual;
     out->reference -= c->clock_base.reference;
     if (c->stream.wait_exec)

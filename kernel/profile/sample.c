@@ -45,11 +45,29 @@ CPU_MEMORY(spare_records, 2);
 static struct throttle *throttles[CPU_MAX];
 CPU_MEMORY(throttles, SAMPLE_WAYS);
 
+static u32 throttle_cycles(void)
+{
+    return (u32)(clock_tsc_hz() / WINDOWS_PER_SECOND);
+}
+
+static void rate_corrected(void)
+{
+    for (u32 i = 0; i < cpu_count; i++) {
+        for (u32 way = 0; way < SAMPLE_WAYS; way++) {
+            if (throttles[i][way].window)
+                WRITE_ONCE(throttles[i][way].window, throttle_cycles());
+        }
+    }
+}
+
+static const struct tsc_rate_observer throttle_rate = { rate_corrected };
+TSC_RATE_OBSERVER(throttle_rate);
+
 void sample_start_throttle(void)
 {
     if (throttles[0][BY_IRQ].window)
         return; // already set up; other sources may be using it
-    u32 window = (u32)clock_tsc_hz() / WINDOWS_PER_SECOND;
+    u32 window = throttle_cycles();
     for (u32 i = 0; i < cpu_count; i++) {
         throttle_init(&throttles[i][BY_IRQ], window, entry_cost.irq);
         throttle_init(&throttles[i][BY_NMI], window, entry_cost.nmi);

@@ -468,5 +468,6 @@ void session_info(struct stream *stream, struct sprofile_info *out)
     preempt_enable();
     mutex_unlock(&streams_lock);
     out->tsc_hz = clock_tsc_hz();
+    out->clock.tsc_error_ppm = clock_tsc_error_ppm();
     out->expected = expected(s, &sums, out);
 }

@@ -148,6 +148,18 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
     return 0;
 }
 
+// A tick in between uses either period, as in start_even.
+static void rate_corrected(void)
+{
+    LINKER_SET_FOR_EACH(const struct sample_source, s, sample_sources) {
+        if ((*s)->start == start && mine(*s)->period_cycles)
+            set_period(mine(*s), mine(*s)->period_ns);
+    }
+}
+
+static const struct tsc_rate_observer by_rate = { rate_corrected };
+TSC_RATE_OBSERVER(by_rate);
+
 static void stop(const struct sample_source *source)
 {
     struct timer_source *s = mine(source);

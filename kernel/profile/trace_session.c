@@ -213,6 +213,7 @@ static int info(struct stream *stream, u32 addr)
         .ring_bytes = s->ring_bytes,
         .tasks_lost = READ_ONCE(stream->rings.events_lost),
         .event_cycles = s->event_cycles,
+        .tsc_error_ppm = clock_tsc_error_ppm(),
         .since = s->since,
     };
     for (u32 c = 0; c < cpu_count; c++) {

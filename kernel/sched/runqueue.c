@@ -43,6 +43,9 @@ void sched_cycles_init(void)
     };
 }
 
+static const struct tsc_rate_observer by_rate = { sched_cycles_init };
+TSC_RATE_OBSERVER(by_rate);
+
 // --- the lists --------------------------------------------------------------
 
 // The node before which to insert `t`. Searches from the back for a thread that

@@ -33,13 +33,21 @@ struct timecounter *timecounter_in_use(void)
 
 // --- choosing ---------------------------------------------------------------
 
-static struct timecounter *below(u32 rank)
+// A counter whose rate is not known ranks below all others.
+static bool is_better(const struct timecounter *a, const struct timecounter *b)
+{
+    bool known = timecounter_rate_is_known(a);
+    if (known != timecounter_rate_is_known(b))
+        return known;
+    return a->rank > b->rank;
+}
+
+static struct timecounter *best_usable(void)
 {
     struct timecounter *best = NULL;
     FOR_EACH_TIMECOUNTER(tc)
     {
-        if ((*tc)->rank < rank && !READ_ONCE((*tc)->why_not) &&
-            (!best || (*tc)->rank > best->rank))
+        if (!READ_ONCE((*tc)->why_not) && (!best || is_better(*tc, best)))
             best = *tc;
     }
     return best;
@@ -155,7 +163,7 @@ void timecounter_demote(struct timecounter *tc, const char *why)
     bool used = tc == in_use;
     struct timecounter *next = NULL;
     WRITE_ONCE(tc->why_not, why);
-    if (used && (next = below(~0u)))
+    if (used && (next = best_usable()))
         change(next);
     spin_unlock_irq(&choice_lock, flags);
     log_printf("clock: the %s is no longer used: %s\n", tc->name, why);
@@ -165,12 +173,44 @@ void timecounter_demote(struct timecounter *tc, const char *why)
         log_printf("clock: no other timecounter; the time may be wrong\n");
 }
 
+void timecounter_doubt(struct timecounter *tc)
+{
+    u32 flags = spin_lock_irq(&choice_lock);
+    WRITE_ONCE(tc->error_ppm, 1000000);
+    struct timecounter *next = best_usable();
+    if (tc == in_use)
+        change(next);
+    spin_unlock_irq(&choice_lock, flags);
+    log_printf("clock: the rate of the %s is measured again\n", tc->name);
+    if (next != tc)
+        announce(next);
+}
+
+void timecounter_correct(struct timecounter *tc, u64 hz, u32 error_ppm)
+{
+    assert(hz && !timecounter_rate_is_known(tc));
+    u32 flags = spin_lock_irq(&choice_lock);
+    struct timecounter *by = in_use;
+    assert(by != tc);
+    tc->hz = hz;
+    WRITE_ONCE(tc->error_ppm, error_ppm);
+    bool best = best_usable() == tc && !arg_clocksource.present;
+    spin_unlock_irq(&choice_lock, flags);
+    log_printf("clock: the rate of the %s is %llu.%06llu MHz +-%u ppm, by the "
+               "%s\n",
+               tc->name, hz / 1000000, hz % 1000000, error_ppm, by->name);
+    if (tc->corrected)
+        tc->corrected(tc);
+    if (best && !timecounter_use(tc))
+        announce(tc);
+}
+
 void timecounters_init(void)
 {
     probe_all();
     struct timecounter *tc = wanted();
     if (!tc)
-        tc = below(~0u);
+        tc = best_usable();
     if (!tc)
         panic("clock: no usable timecounter");
     if (timecounter_use(tc))
@@ -201,6 +241,9 @@ static void describe_use(const struct timecounter *tc, char *text, size_t size)
         strlcpy(text, why_not, size);
     else if (tc == used)
         strlcpy(text, tc->note ? tc->note : "", size);
+    else if (!timecounter_rate_is_known(tc))
+        format(text, size, "its rate is being measured%s%s",
+               tc->note ? "; " : "", tc->note ? tc->note : "");
     else if (tc->rank < used->rank)
         format(text, size, "ranks below the %s%s%s", used->name,
                tc->note ? "; " : "", tc->note ? tc->note : "");

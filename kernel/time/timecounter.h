@@ -5,11 +5,13 @@
 // overrides. The ranks, and what lowers them, are in docs/time.md.
 #pragma once
 
+#include <strobe/core_clock.h>
+
 #include "lib/set.h"
 #include "lib/types.h"
 
 // Ranks. A counter is chosen over one of higher rank only if that one is not
-// usable, or by name.
+// usable, or its rate is not known, or by name.
 enum {
     RANK_PIT = 100,
     RANK_PM_TIMER = 200,
@@ -21,8 +23,9 @@ struct timecounter {
     const char *name; // as on the command line: "hpet"
     u32 rank;
     u32 flags;
-    u64 hz;   // counts per second; constant, or set by probe
-    u64 mask; // the bits that count, 2^n - 1; constant, or set by probe
+    u64 hz;        // counts per second; constant, or set by probe and corrected
+    u32 error_ppm; // how far `hz` may be off; 0: it is specified
+    u64 mask;      // the bits that count, 2^n - 1; constant, or set by probe
 
     // Reads the counter, which counts up; bits outside `mask` may be anything.
     // Called on any CPU, on several at once, in any context, NMI included: it
@@ -41,6 +44,8 @@ struct timecounter {
     // used. Interrupts off.
     void (*start)(struct timecounter *tc);
     void (*stop)(struct timecounter *tc);
+    // Called once `hz` has been corrected (timecounter_correct). May be NULL.
+    void (*corrected)(struct timecounter *tc);
 
     const char *note;    // how it was found, for sysinfo; may be NULL
     const char *why_not; // set by the registry: by probe, or by demotion
@@ -52,6 +57,13 @@ struct timecounter {
 // Its rate was measured, not specified: timecounter_watch checks that it stays
 // the same.
 #define TIMECOUNTER_MEASURED 2u
+
+// If not, every counter of known rate ranks above this one, and
+// timecounter_watch measures it.
+static inline bool timecounter_rate_is_known(const struct timecounter *tc)
+{
+    return READ_ONCE(tc->error_ppm) <= STROBE_TSC_KNOWN_PPM;
+}
 
 #define TIMECOUNTER(tc) LINKER_SET_ADD(timecounters, tc)
 #define FOR_EACH_TIMECOUNTER(tc) \
@@ -71,10 +83,17 @@ void timecounter_demote(struct timecounter *tc, const char *why);
 // Makes `tc` the kernel's clock. -EINVAL: it is not usable. Any context but
 // NMI.
 int timecounter_use(struct timecounter *tc);
+// `tc` does not run at `hz`: it is no longer used until timecounter_correct.
+// Thread context.
+void timecounter_doubt(struct timecounter *tc);
+// Sets the rate of a counter that is not in use, whose rate was not known, and
+// uses it if it is the best one then. Thread context.
+void timecounter_correct(struct timecounter *tc, u64 hz, u32 error_ppm);
 
-// Compares a measured counter in use with the best other one; demotes it when
-// they have drifted apart three times in a row. Called every few seconds, by
-// one thread.
+// Compares a measured counter in use with the best other one; doubts it when
+// they have drifted apart three times in a row, and demotes it at the second
+// time. Measures a rate that is not known by the clock in use, for half a
+// minute, and corrects it. Called every few seconds, by one thread.
 void timecounter_watch(void);
 // True if `tc` has drifted from `reference` while they counted `counted` and
 // `referred`, where the readings are uncertain by `uncertain` counts of `tc`.

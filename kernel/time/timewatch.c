@@ -1,6 +1,11 @@
 // The timecounter watchdog: does the TSC still run at the rate measured at
 // start-up?
 //
+// A rate that is not known (the measurement at start-up was disturbed, or the
+// counter has drifted since) is measured again, by the clock in use: for half a
+// minute, so that the machine may stand still at both ends. It is corrected
+// once. A counter that drifts after that has no constant rate.
+//
 // Every few seconds it is compared with the best other counter, the reference.
 // The reference may have wrapped several times since the last comparison, so
 // its distance from the expected value is taken modulo its width. A reading
@@ -14,6 +19,8 @@
 #define TRIES 4
 #define DRIFT_MAX_PPM 1000u
 #define STRIKES 3
+#define MEASURE_MIN_NS (25 * NSEC_PER_SEC)
+#define MEASURE_MAX_NS (100 * NSEC_PER_SEC)
 
 struct pair {
     u64 counted; // by the counter in use, at the middle of the reading
@@ -27,13 +34,20 @@ static struct {
     u32 strikes;
 } watch; // used by one thread
 
+static struct {
+    struct timecounter *tc; // NULL: none is measured
+    struct pair first;
+    bool done; // a rate has been corrected
+} measured;    // used by the same thread
+
+// `ref` NULL: the reference is the clock in use, in nanoseconds.
 static struct pair read_pair(struct timecounter *tc, struct timecounter *ref)
 {
     struct pair best = { .width = ~0ull };
     u32 flags = irq_save();
     for (u32 i = 0; i < TRIES; i++) {
         u64 before = tc->read();
-        u64 reference = ref->read();
+        u64 reference = ref ? ref->read() : clock_raw_ns();
         u64 width = (tc->read() - before) & tc->mask;
         if (width < best.width)
             best = (struct pair){ before + width / 2, width, reference };
@@ -82,9 +96,52 @@ static void begin(struct timecounter *tc, struct timecounter *ref)
     watch.last = read_pair(tc, ref);
 }
 
+static struct timecounter *unknown_rate(void)
+{
+    FOR_EACH_TIMECOUNTER(tc)
+    {
+        if (!(*tc)->why_not && !timecounter_rate_is_known(*tc))
+            return *tc;
+    }
+    return NULL;
+}
+
+// Measures a rate by the clock in use, over several calls.
+static void measure(struct timecounter *tc)
+{
+    struct pair now = read_pair(tc, NULL);
+    u64 ns = now.reference - measured.first.reference;
+    if (measured.tc != tc || ns > MEASURE_MAX_NS) {
+        measured.tc = tc;
+        measured.first = now;
+        return;
+    }
+    u64 counted = now.counted - measured.first.counted;
+    u64 uncertain = now.width + measured.first.width;
+    u64 ppm = uncertain * 1000000 / MAX(counted, 1ull) + 1;
+    if (ns < MEASURE_MIN_NS || ppm > STROBE_TSC_KNOWN_PPM)
+        return;
+    measured.tc = NULL;
+    measured.done = true;
+    timecounter_correct(tc, counted * 1000000 / (ns / 1000), (u32)ppm);
+}
+
+static void give_up(struct timecounter *tc, const struct timecounter *ref)
+{
+    log_printf("clock: the %s and the %s have drifted apart\n", tc->name,
+               ref->name);
+    if (measured.done)
+        timecounter_demote(tc, "it has drifted from another counter");
+    else
+        timecounter_doubt(tc);
+}
+
 void timecounter_watch(void)
 {
     struct timecounter *tc = timecounter_in_use(), *ref = best_reference(tc);
+    struct timecounter *unknown = unknown_rate();
+    if (unknown && unknown != tc)
+        measure(unknown);
     if (!(tc->flags & TIMECOUNTER_MEASURED) || !ref)
         return;
     if (watch.watched != tc || watch.reference != ref) {
@@ -99,7 +156,6 @@ void timecounter_watch(void)
     watch.strikes = drifted ? watch.strikes + 1 : 0;
     if (watch.strikes < STRIKES)
         return;
-    log_printf("clock: the %s and the %s have drifted apart\n", tc->name,
-               ref->name);
-    timecounter_demote(tc, "it has drifted from another counter");
+    watch.watched = NULL;
+    give_up(tc, ref);
 }

@@ -1,8 +1,8 @@
 // Which clocks are believed when they measure the TSC.
-// link: arch/i386/clock/calibration_vote.c
+// link: arch/i386/clock/calibration_vote.c arch/i386/clock/stated_rates.c
 #include "test.h"
 
-#include "arch/i386/clock/calibration_vote.h"
+#include "arch/i386/clock/stated_rates.h"
 
 #define GHZ 1000000000ull
 
@@ -73,25 +73,120 @@ static void uncertain_clocks(void **state UNUSED)
     assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_AGREED);
 }
 
+// --- stated rates
+
+static struct {
+    u32 leaves, ratio[3], base_mhz;               // CPUID 0, 15H, 16H
+    u32 hypervisor, interface, features, tsc_khz; // 40000000H and on
+    u64 msr_hz;
+} pc;
+
+static void model_cpuid(u32 leaf, u32 subleaf UNUSED, u32 r[4])
+{
+    memset(r, 0, 16);
+    switch (leaf) {
+    case 0:
+        r[0] = pc.leaves;
+        break;
+    case 1:
+        r[2] = pc.hypervisor ? 1u << 31 : 0;
+        break;
+    case 0x15:
+        memcpy(r, pc.ratio, sizeof(pc.ratio));
+        break;
+    case 0x16:
+        r[0] = pc.base_mhz;
+        break;
+    case 0x40000000:
+        r[0] = pc.hypervisor;
+        break;
+    case 0x40000001:
+        r[0] = pc.interface;
+        break;
+    case 0x40000003:
+        r[0] = pc.features;
+        break;
+    case 0x40000010:
+        r[0] = pc.tsc_khz;
+        break;
+    default:
+        fail_msg("no reason to read leaf %x", leaf);
+    }
+}
+
+static bool model_read(u32 msr, u64 *value)
+{
+    assert_int_equal(msr, 0x40000022);
+    if (pc.msr_hz)
+        *value = pc.msr_hz;
+    return pc.msr_hz;
+}
+
+static const struct core_clock_io io = { model_read, model_cpuid };
+
+static struct vote stated(u32 by)
+{
+    struct vote votes[STATED_RATES];
+    stated_rates(&io, votes);
+    return votes[by];
+}
+
+static struct vote by_cpuid(u32 denominator, u32 numerator, u32 crystal_hz,
+                            u32 base_mhz)
+{
+    memset(&pc, 0, sizeof(pc));
+    pc.leaves = 0x16;
+    pc.ratio[0] = denominator;
+    pc.ratio[1] = numerator;
+    pc.ratio[2] = crystal_hz;
+    pc.base_mhz = base_mhz;
+    assert_int_equal(stated(1).tsc_hz, 0);
+    return stated(0);
+}
+
 // Alder Lake; Skylake, which does not name its crystal; nothing, or nonsense.
 static void cpuid_has_a_vote(void **state UNUSED)
 {
-    struct vote by = vote_of_cpuid(2, 188, 38400000, 3600);
+    struct vote by = by_cpuid(2, 188, 38400000, 3600);
     assert_true(by.tsc_hz == 3609600000ull && by.error_ppm == 100);
-    by = vote_of_cpuid(2, 284, 0, 3400);
+    by = by_cpuid(2, 284, 0, 3400);
     assert_true(by.tsc_hz == 3400000000ull && by.error_ppm == 10000);
-    assert_int_equal(vote_of_cpuid(0, 188, 38400000, 0).tsc_hz, 0);
-    assert_int_equal(vote_of_cpuid(2, 0, 38400000, 3600).tsc_hz, 0);
-    assert_int_equal(vote_of_cpuid(2, 188, 0, 0).tsc_hz, 0);
-    assert_int_equal(vote_of_cpuid(1, ~0u, ~0u, ~0u).tsc_hz, 0);
+    assert_int_equal(by_cpuid(0, 188, 38400000, 0).tsc_hz, 0);
+    assert_int_equal(by_cpuid(2, 0, 38400000, 3600).tsc_hz, 0);
+    assert_int_equal(by_cpuid(2, 188, 0, 0).tsc_hz, 0);
+    assert_int_equal(by_cpuid(1, ~0u, ~0u, ~0u).tsc_hz, 0);
+    pc.leaves = 0x14;
+    assert_int_equal(stated(0).tsc_hz, 0);
     v[0] = (struct vote){ 3401000000ull, 20, false };
-    v[1] = vote_of_cpuid(2, 284, 0, 3400);
+    v[1] = by_cpuid(2, 284, 0, 3400);
     assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_AGREED);
     assert_int_equal(chosen, 0);
     v[0].tsc_hz = 1700500000;
     assert_int_equal(calibration_vote(v, 2, 0, &chosen), VOTE_OPEN);
     assert_int_equal(calibration_vote(v, 2, 1710000000, &chosen), VOTE_AGREED);
     assert_true(chosen == 0 && v[1].outvoted);
+}
+
+// KVM or VMware with its leaf, without it, Hyper-V; QEMU's TCG; no hypervisor.
+static void a_hypervisor_has_a_vote(void **state UNUSED)
+{
+    memset(&pc, 0, sizeof(pc));
+    assert_int_equal(stated(1).tsc_hz, 0);
+    pc.hypervisor = 0x40000010;
+    pc.tsc_khz = 2445410;
+    assert_int_equal(stated(1).tsc_hz, 2445410000);
+    pc.hypervisor = 0x40000001;
+    assert_int_equal(stated(1).tsc_hz, 0);
+    pc.hypervisor = 0x4000000b;
+    pc.interface = 0x31237648;
+    pc.features = 1u << 11;
+    pc.msr_hz = 2893211000;
+    assert_int_equal(stated(1).tsc_hz, 2893211000);
+    pc.features = 0;
+    assert_int_equal(stated(1).tsc_hz, 0);
+    pc.features = 1u << 11;
+    pc.msr_hz = 0;
+    assert_int_equal(stated(1).tsc_hz, 0);
 }
 
 int main(void)
@@ -103,6 +198,7 @@ int main(void)
         cmocka_unit_test(one_must_be_plausible),
         cmocka_unit_test(uncertain_clocks),
         cmocka_unit_test(cpuid_has_a_vote),
+        cmocka_unit_test(a_hypervisor_has_a_vote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -220,6 +220,19 @@ static void hybrid(void **state UNUSED)
     assert_int_equal(e.turbo, STROBE_TURBO_ON);
 }
 
+// It is said whether or not anything else is known.
+static void rate_not_known(void **state UNUSED)
+{
+    struct strobe_core_clock c = { .tsc_error_ppm = 1000 };
+    text_is(&c, "");
+    c.tsc_error_ppm = 20000;
+    text_is(&c, "TSC 2.400 GHz, rate +-2.0 %");
+    c.tsc_error_ppm = 1000000;
+    text_is(&c, "TSC 2.400 GHz, rate assumed");
+    c.tsc = STROBE_TSC_CONSTANT;
+    text_is(&c, "TSC 2.400 GHz, rate assumed, constant");
+}
+
 static void as_json(void **state UNUSED)
 {
     struct strobe_core_clock c;
@@ -232,12 +245,13 @@ static void as_json(void **state UNUSED)
         core_clock_print_json(out, &c);
         fclose(out);
         assert_string_equal(
-            text, i ? "  \"clock\": {\"tsc\": \"invariant\", \"turbo\": "
-                      "\"on\", \"idle\": \"hlt\", \"base_mhz\": 2400, "
-                      "\"max_mhz\": 3900, \"ratio\": 0.5000},\n"
-                    : "  \"clock\": {\"tsc\": \"invariant\", \"turbo\": "
-                      "\"on\", \"idle\": \"hlt\", \"base_mhz\": 2400, "
-                      "\"max_mhz\": 3900, \"ratio\": null},\n");
+            text,
+            i ? "  \"clock\": {\"tsc\": \"invariant\", \"turbo\": "
+                "\"on\", \"idle\": \"hlt\", \"base_mhz\": 2400, "
+                "\"max_mhz\": 3900, \"error_ppm\": 0, \"ratio\": 0.5000},\n"
+              : "  \"clock\": {\"tsc\": \"invariant\", \"turbo\": "
+                "\"on\", \"idle\": \"hlt\", \"base_mhz\": 2400, "
+                "\"max_mhz\": 3900, \"error_ppm\": 0, \"ratio\": null},\n");
         free(text);
         c.actual = 5;
         c.reference = 10;
@@ -252,6 +266,7 @@ int main(void)
         cmocka_unit_test(amd),
         cmocka_unit_test(emulated),
         cmocka_unit_test(hybrid),
+        cmocka_unit_test(rate_not_known),
         cmocka_unit_test(as_json),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timecounter.h"
+#include "kernel/time/timehands.h"
 #include "kernel/trace/patch.h"
 #include "lib/string.h"
 
@@ -350,6 +351,16 @@ static void wrong_clock(void)
     }
 }
 
+// A TSC that was measured as 2.5 times too slow, and tells the time.
+static void wrong_rate(void)
+{
+    struct timecounter *tsc = timecounter_in_use();
+    assert(!strcmp(tsc->name, "tsc"));
+    tsc->hz = tsc->hz * 2 / 5;
+    tsc->corrected(tsc);
+    timehands_use(tsc);
+}
+
 static void end_late(void)
 {
     static u32 request;
@@ -409,6 +420,7 @@ static const struct plant call_plants[] = {
     { "uninit-stack", uninit_stack },
     { "uninit-heap", uninit_heap },
     { "wrong-clock", wrong_clock },
+    { "wrong-rate", wrong_rate },
 };
 
 static const struct plant *find(const struct plant *table, u32 n,

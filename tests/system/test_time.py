@@ -2,10 +2,11 @@
 once; and the programs that show and set the time."""
 import functools
 import re
+import subprocess
 
 import pytest
 
-from machine import batch, vm
+from machine import PATIENCE, ROOT, batch, vm
 from tiers import realtime
 
 # Options for tools/vm, the selected counter, and the missing ones.
@@ -82,3 +83,51 @@ def test_programs():
                           "-t  tick:         10010 us"], result
     assert re.search(r" up \d+ min", lines[7]), result
     assert re.match(r"real\s+0m (0\.[1-9]|[1-9])", lines[8]), result
+
+
+WRONG_RATE = """
+    echo wrong-rate >/dev/plant
+    sleep 21; sysinfo system.clock
+    profile /bin/true | head -8; cprofile -1 true >/tmp/c; head -3 /tmp/c
+    trace record -o /tmp/t -e sched/switch true 2>/dev/null; trace report /tmp/t | grep clock
+    sleep 40; sysinfo system.clock; profile sleep 2 | head -8; dmesg | grep clock"""
+
+
+def test_a_wrong_rate_is_corrected():
+    """A TSC that was taken for 2.5 times slower than it is: the watch finds that, another
+    counter tells the time, every report says that the rate is not known, and half a minute
+    later it is."""
+    result = vm(WRONG_RATE, "--kernel", f"{ROOT}/build/kernel-test.elf")
+    before, after = result.output.split("# clock: TSC, 400.0", 1)
+    assert re.search(r"^tsc .* 4000\d{5} ", before, re.MULTILINE), result
+    assert before.count("\nClock:   TSC 0.400 GHz, rate assumed") == 2, result
+    assert after.split("\n")[0].endswith(" MHz, rate assumed"), result
+    rate = re.search(r"^tsc .* yes +yes +(\d+)  watched; measured again$", after, re.MULTILINE)
+    assert abs(int(rate[1]) - 1e9) < 2e4, result
+    assert re.search(r"^Profile of .* 2\.00\d s$", after, re.MULTILINE), result
+    assert "rate assumed" not in after.split("\n", 1)[1], result
+    assert [line.split("clock: ")[1].split(",")[0] for line in after.splitlines()
+            if "clock: " in line][-4:] == [
+                "the rate of the tsc is measured again", "time by the hpet",
+                f"the rate of the tsc is {rate[1][:-6]}.{rate[1][-6:]} MHz +-1 ppm",
+                "time by the tsc"], result
+
+
+# (With the PIT alone each stop is longer than it counts.)
+@pytest.mark.parametrize("machine", [
+    pytest.param(machine, marks=[realtime()]) for machine in (
+        (), ("--machine", "pc,hpet=off"), ("--machine", "pc,hpet=off", "--kargs", "acpi=off"))])
+def test_rates_on_a_host_that_stops_the_machine(machine):
+    """For most of the time, and for longer than the PIT counts."""
+    def rates(*stall):
+        run = subprocess.run(
+            [*stall, f"{ROOT}/tools/vm", "--smp", "1", *machine, "--", "sysinfo system.clock"],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+        assert run.returncode == 0, run
+        rows = dict(re.findall(r"^(tsc|lapic) .* yes +yes +(\d+) ", run.stdout, re.MULTILINE))
+        return int(rows["tsc"]), int(rows["lapic"])
+    usual = rates()
+    for stop in "40", "60":
+        stopped = rates(f"{ROOT}/tools/stall", "--regular", stop, "1.5", "--for", "6")
+        for rate, expected in zip(stopped, usual):
+            assert abs(rate - expected) < expected / 1000, (stopped, usual)

@@ -1,5 +1,6 @@
 #include "call_tables.h"
 
+#include "core_clock.h"
 #include "header.h"
 #include "user/libstrobe/strobe.h"
 
@@ -81,6 +82,9 @@ void call_print_header(const struct call_printing *c,
                 "Tracing: %u + %u cycles of each call, in caller and function, "
                 "are removed\n",
                 info->outside_caller, info->outside_own);
+    if (info->tsc_error_ppm > STROBE_TSC_KNOWN_PPM)
+        fprintf(c->out, "Clock:   TSC %.3f GHz%s\n", info->tsc_hz / 1e9,
+                core_clock_rate(info->tsc_error_ppm));
     fputc('\n', c->out);
 }
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 // The same on 32 and 64 bits.
-_Static_assert(sizeof(struct calls_info) == 96, "");
-_Static_assert(sizeof(struct calls_file_header) == 480, "");
+_Static_assert(sizeof(struct calls_info) == 104, "");
+_Static_assert(sizeof(struct calls_file_header) == 488, "");
 _Static_assert(sizeof(struct calls_node) == 72, "");
 _Static_assert(sizeof(struct calls_arc) == 24, "");
 

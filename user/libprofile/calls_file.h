@@ -12,7 +12,7 @@
 #include <strobe/calls.h>
 
 #define CALLS_FILE_MAGIC "STRBCALL"
-#define CALLS_FILE_VERSION 1u
+#define CALLS_FILE_VERSION 2u
 
 struct calls_file_header {
     char magic[8];        // CALLS_FILE_MAGIC, without its NUL

@@ -25,6 +25,20 @@ static const char *tsc_kind(uint32_t tsc)
     return "";
 }
 
+#define RATE_ASSUMED_PPM 500000
+
+const char *core_clock_rate(uint32_t tsc_error_ppm)
+{
+    static char text[32];
+
+    if (tsc_error_ppm <= STROBE_TSC_KNOWN_PPM)
+        return "";
+    if (tsc_error_ppm >= RATE_ASSUMED_PPM)
+        return ", rate assumed";
+    snprintf(text, sizeof(text), ", rate +-%.1f %%", tsc_error_ppm / 1e4);
+    return text;
+}
+
 static const char *idle_name(uint32_t idle)
 {
     switch (idle) {
@@ -58,9 +72,10 @@ void core_clock_text(char text[CORE_CLOCK_SIZE],
 {
     text[0] = '\0';
     if (c->tsc == STROBE_TSC_UNKNOWN && c->turbo == STROBE_TURBO_UNKNOWN &&
-        c->reference == 0)
+        c->reference == 0 && c->tsc_error_ppm <= STROBE_TSC_KNOWN_PPM)
         return;
-    add(text, "TSC %.3f GHz%s", tsc_hz / 1e9, tsc_kind(c->tsc));
+    add(text, "TSC %.3f GHz%s%s", tsc_hz / 1e9,
+        core_clock_rate(c->tsc_error_ppm), tsc_kind(c->tsc));
     add_rates(text, c);
     if (c->turbo != STROBE_TURBO_UNKNOWN)
         add(text, "; turbo %s", c->turbo == STROBE_TURBO_ON ? "on" : "off");
@@ -110,9 +125,10 @@ void core_clock_print_json(FILE *out, const struct strobe_core_clock *c)
 {
     fprintf(out,
             "  \"clock\": {\"tsc\": \"%s\", \"turbo\": \"%s\", \"idle\": "
-            "\"%s\", \"base_mhz\": %u, \"max_mhz\": %u, \"ratio\": ",
+            "\"%s\", \"base_mhz\": %u, \"max_mhz\": %u, \"error_ppm\": %u, "
+            "\"ratio\": ",
             tsc_name(c->tsc), turbo_name(c->turbo), idle_name(c->idle),
-            c->base_mhz, c->max_mhz);
+            c->base_mhz, c->max_mhz, c->tsc_error_ppm);
     if (c->reference > 0)
         fprintf(out, "%.4f},\n", (double)c->actual / c->reference);
     else

@@ -8,6 +8,8 @@
 
 #define CORE_CLOCK_SIZE 240
 
+// "" if the TSC's rate is known, else a phrase such as ", rate +-2.0 %".
+const char *core_clock_rate(uint32_t tsc_error_ppm);
 // Writes a phrase such as "TSC 2.400 GHz, constant; turbo on; idle by HLT". ""
 // if nothing is known that a reader must know to interpret times.
 void core_clock_text(char text[CORE_CLOCK_SIZE],

@@ -4,6 +4,7 @@
 #include "lives.h"
 #include "points.h"
 #include "sensed.h"
+#include "user/libprofile/core_clock.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -98,8 +99,9 @@ void trace_header(FILE *out, const struct trace_file *f, uint64_t cycles,
         fputs("of all tasks but `trace` itself\n", out);
     put_flight(out, f);
     put_cost(out, f, cycles);
-    fprintf(out, "# clock: TSC, %" PRIu64 ".%03" PRIu64 " MHz",
-            f->tsc_hz / 1000000, f->tsc_hz / 1000 % 1000);
+    fprintf(out, "# clock: TSC, %" PRIu64 ".%03" PRIu64 " MHz%s",
+            f->tsc_hz / 1000000, f->tsc_hz / 1000 % 1000,
+            core_clock_rate(f->head.tsc_error_ppm));
     // Without both points it is not known that a thread has changed its CPU.
     if (lives && f->head.cpus > 1 &&
         trace_file_has(f, TRACE_sched_switch, TRACE_sched_wake))

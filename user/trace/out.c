@@ -136,6 +136,7 @@ void trace_out_head(struct trace_out *o, const struct trace_options *options,
         .task = task,
         .tsc_hz = { (uint32_t)info->tsc_hz, (uint32_t)(info->tsc_hz >> 32) },
         .event_cycles = info->event_cycles,
+        .tsc_error_ppm = info->tsc_error_ppm,
     };
     put(o, &h, sizeof(h));
     put_points(o);

@@ -5,28 +5,6 @@
 #define CLOCKS_PPM 5000u
 #define RTC_PPM 20000u
 
-// A crystal; a base frequency in whole MHz, from a rounded name.
-#define CRYSTAL_PPM 100u
-#define BASE_PPM 10000u
-
-struct vote vote_of_cpuid(u32 denominator, u32 numerator, u32 crystal_hz,
-                          u32 base_mhz)
-{
-    struct vote v = { 0 };
-    if (!denominator || !numerator)
-        return v;
-    if (crystal_hz) {
-        v.tsc_hz = (u64)crystal_hz * numerator / denominator;
-        v.error_ppm = CRYSTAL_PPM;
-    } else {
-        v.tsc_hz = base_mhz * 1000000ull;
-        v.error_ppm = BASE_PPM;
-    }
-    if (v.tsc_hz < TSC_HZ_MIN || v.tsc_hz > TSC_HZ_MAX)
-        v = (struct vote){ 0 };
-    return v;
-}
-
 static bool agree(u64 a, u64 b, u64 ppm)
 {
     u64 difference = a > b ? a - b : b - a, larger = MAX(a, b);

@@ -4,7 +4,7 @@
 
 #include "lib/types.h"
 
-#define VOTERS_MAX 4 // clocks; CPUID has a vote, too
+#define VOTERS_MAX 4 // clocks; stated rates have votes, too
 
 struct vote {
     u64 tsc_hz;    // the TSC's rate by this clock; 0: it did not measure
@@ -15,12 +15,6 @@ struct vote {
 // Rates that no CPU with a TSC has.
 #define TSC_HZ_MIN 50000000ull
 #define TSC_HZ_MAX 10000000000ull
-
-// The vote of CPUID's leaves 15H (denominator and numerator of the TSC's rate
-// to the crystal's, and that in Hz or 0) and 16H (the base frequency in MHz, or
-// 0).
-struct vote vote_of_cpuid(u32 denominator, u32 numerator, u32 crystal_hz,
-                          u32 base_mhz);
 
 enum verdict {
     VOTE_AGREED, // two clocks at least agree, or the RTC's second with one

@@ -7,16 +7,13 @@
 #include "kernel/time/timer.h"
 
 // Measures the rates of the TSC and the LAPIC timer (0 without a LAPIC) by the
-// best counter that works; NULL: none works. Called once, by the TSC's probe.
-struct timecounter;
+// best counter that works. Called once, by the TSC's probe.
 struct calibration {
-    const struct timecounter *reference;
+    const char *by; // the clock's name, or who states it; NULL: it is assumed
+    bool stated;    // not measured
     u64 tsc_hz;
     u32 lapic_hz;
     u32 error_ppm; // upper bound of tsc_hz's error
-    // There is no reference: it was measured by the RTC's second, or is what
-    // CPUID says.
-    bool by_rtc, by_cpuid;
 };
 const struct calibration *clock_calibrate(void);
 u32 clock_lapic_hz(void);
@@ -45,7 +42,8 @@ bool timer_interrupts(struct timer *t, const struct irq_source *s, u32 mode,
 // lapic_timer.c, for the clock's events. The rate is 0 without a LAPIC.
 extern struct timer lapic_timer;
 void lapic_timer_found(u32 hz);
-bool lapic_timer_has_deadline(void); // the CPU has it, and it works
+void lapic_timer_scale(u64 from, u64 to); // its rate is `to / from` of that
+bool lapic_timer_has_deadline(void);      // the CPU has it, and it works
 void lapic_timer_deadline_mode(void);
 void lapic_timer_deadline(u64 tsc); // 0: none
 
@@ -53,6 +51,7 @@ void lapic_timer_deadline(u64 tsc); // 0: none
 void clock_init(void);
 void clock_set_tsc_hz(u64 hz);
 void clock_events_init(u32 lapic_hz);
+void clock_events_corrected(void); // the TSC's and the LAPIC timer's rates
 // Whether the events need this timer: `timer=` names it, or there is no other.
 bool clock_events_use(const struct timer *t);
 

@@ -359,6 +359,14 @@ int clock_replace_timer(void)
     return -ENODEV;
 }
 
+// A CPU that computes a step concurrently may be early, and arms the next step.
+void clock_events_corrected(void)
+{
+    if (READ_ONCE(mode) != SHARED)
+        set_rate(mode == LAPIC_DEADLINE ? clock_tsc_hz() : lapic_timer.hz,
+                 STEP_TICKS_MAX);
+}
+
 void clock_events_init(u32 lapic_hz)
 {
     lapic_timer_found(lapic_hz);

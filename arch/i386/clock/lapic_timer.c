@@ -26,6 +26,14 @@ void lapic_timer_found(u32 hz)
     measured_hz = hz;
 }
 
+void lapic_timer_scale(u64 from, u64 to)
+{
+    struct timer *t = &lapic_timer;
+    WRITE_ONCE(t->hz, (u32)(t->hz * to / from));
+    t->min_period = timer_ns(t, TICKS_MIN);
+    t->max_period = timer_ns(t, TICKS_MAX);
+}
+
 bool lapic_timer_has_deadline(void)
 {
     return deadline_works;

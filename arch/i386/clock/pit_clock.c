@@ -16,13 +16,13 @@
 // too long is repeated.
 //
 // This needs counter 0 as well, so the clock reserves the timer "pit" when it
-// becomes the kernel's clock. If it cannot (on a machine without an APIC the
-// events need it), it uses counter 2 alone, and the TSC gives the number of
-// whole periods between two reads: an error of half a period in half a minute
-// is good enough for that. It also does so if the chip is an 8253, which cannot
-// latch two counters at one instant (pit_chip.c). Only a TSC that is known to
-// be worse leaves the clock with 16 bits: then it must be read every 27 ms, as
-// `mask` states.
+// becomes the kernel's clock, and while it measures the TSC. If it cannot (on a
+// machine without an APIC the events need it, once they have begun), it uses
+// counter 2 alone, and the TSC gives the number of whole periods between two
+// reads: an error of half a period in half a minute is good enough for that. It
+// also does so if the chip is an 8253, which cannot latch two counters at one
+// instant (pit_chip.c). Only a TSC that is worse, or may be, leaves the clock
+// with 16 bits: then it must be read every 27 ms, as `mask` states.
 //
 // All state is accessed between pit_enter and pit_leave, except `total`, which
 // an NMI reads when it interrupts a reading: it gets the newest complete
@@ -73,7 +73,8 @@ static bool tsc_is_good(void)
     FOR_EACH_TIMECOUNTER(tc)
     {
         if ((*tc)->rank == RANK_TSC)
-            return clock_tsc_hz() && !READ_ONCE((*tc)->why_not);
+            return clock_tsc_hz() && !READ_ONCE((*tc)->why_not) &&
+                   timecounter_rate_is_known(*tc);
     }
     return false;
 }
@@ -230,7 +231,8 @@ static void take_pair(void)
     struct timer *t;
     if (!pit_has_read_back() || timer_reserve_name("pit", "the clock", &t))
         return;
-    if (!clock_events_use(t) && pit_enter(&flags)) {
+    // Without the TSC's rate this is the calibration: there are no events yet.
+    if ((!clock_tsc_hz() || !clock_events_use(t)) && pit_enter(&flags)) {
         begin_pair(t);
         pit_leave(flags);
     }

@@ -18,8 +18,6 @@
 #define CPUID_1_EDX_SSE 25
 #define CPUID_1_EDX_SSE2 26
 
-#define HZ_ASSUMED 1000000000ull // no reference at all: time is only an order
-
 static u64 tsc_read_fenced(void)
 {
     return rdtsc_ordered();
@@ -32,6 +30,7 @@ static u64 tsc_read_locked(void)
 }
 
 static const char *tsc_probe(struct timecounter *tc);
+static void tsc_corrected(struct timecounter *tc);
 
 static struct timecounter tsc = {
     .name = "tsc",
@@ -40,12 +39,26 @@ static struct timecounter tsc = {
     .mask = ~0ull,
     .read = tsc_read_locked,
     .probe = tsc_probe,
+    .corrected = tsc_corrected,
 };
 TIMECOUNTER(tsc);
 
+static const char *describe(const struct calibration *c)
+{
+    static char note[80];
+    const char *kind = cpu_features.invariant_tsc ? "invariant" : "watched";
+    if (!c->by)
+        format(note, sizeof(note), "%s; no clock measures it: rate assumed",
+               kind);
+    else
+        format(note, sizeof(note), "%s; %s %s, +-%u ppm", kind,
+               c->stated ? "stated by" : "measured by the", c->by,
+               c->error_ppm);
+    return note;
+}
+
 static const char *tsc_probe(struct timecounter *tc)
 {
-    static char note[64];
     struct cpuid id = cpuid(1, 0);
     if (!(id.edx >> CPUID_1_EDX_TSC & 1))
         return "the CPU has none";
@@ -54,22 +67,29 @@ static const char *tsc_probe(struct timecounter *tc)
         tc->flags |= TIMECOUNTER_USER;
         tc->read = tsc_read_fenced;
     }
-    const char *kind = cpu_features.invariant_tsc ? "invariant" : "watched";
     const struct calibration *c = clock_calibrate();
-    bool measured = c->reference || c->by_rtc;
-    if (c->by_cpuid)
-        format(note, sizeof(note), "%s; CPUID says its rate, +-%u ppm", kind,
-               c->error_ppm);
-    else if (measured)
-        format(note, sizeof(note), "%s; measured by the %s, +-%u ppm", kind,
-               c->by_rtc ? "rtc" : c->reference->name, c->error_ppm);
-    else
-        format(note, sizeof(note), "%s; no reference clock to measure it",
-               kind);
-    tc->note = note;
-    tc->hz = measured || c->by_cpuid ? c->tsc_hz : HZ_ASSUMED;
+    tc->note = describe(c);
+    tc->hz = c->tsc_hz;
+    tc->error_ppm = c->error_ppm;
     clock_set_tsc_hz(tc->hz);
     return NULL;
+}
+
+u32 clock_tsc_error_ppm(void)
+{
+    return READ_ONCE(tsc.error_ppm);
+}
+
+static void tsc_corrected(struct timecounter *tc)
+{
+    u64 before = clock_tsc_hz();
+    tc->note = cpu_features.invariant_tsc ? "invariant; measured again"
+                                          : "watched; measured again";
+    clock_set_tsc_hz(tc->hz);
+    lapic_timer_scale(before, tc->hz);
+    clock_events_corrected();
+    LINKER_SET_FOR_EACH(const struct tsc_rate_observer, o, tsc_rate_observers)
+        (*o)->corrected();
 }
 
 // --- synchronisation check --------------------------------------------------

@@ -1,12 +1,22 @@
 // The machine's clocks, as used by the kernel core.
 #pragma once
 
+#include "lib/set.h"
 #include "lib/types.h"
 
 struct cpu;
 
-// TSC ticks per second, measured at start-up.
+// TSC ticks per second, measured at start-up, and how far that may be off. A
+// rate that was not known (timecounter_rate_is_known) is corrected once.
 u64 clock_tsc_hz(void);
+u32 clock_tsc_error_ppm(void);
+
+// An observer of that correction, for what is computed from the rate in
+// advance. Called in thread context, without locks.
+struct tsc_rate_observer {
+    void (*corrected)(void);
+};
+#define TSC_RATE_OBSERVER(o) LINKER_SET_ADD(tsc_rate_observers, o)
 
 // Nanoseconds since start-up: the kernel's one monotonic clock, and
 // CLOCK_MONOTONIC (kernel/time/timehands.c). Any CPU, any context, NMI too; 0

@@ -163,13 +163,6 @@ static ALWAYS_INLINE bool cpu_idle_sees(const struct cpu *cpu)
 }
 NORETURN void cpu_halt_forever(void);
 
-static ALWAYS_INLINE u64 rdtsc(void)
-{
-    u32 low, high;
-    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-    return (u64)high << 32 | low;
-}
-
 // CPUID's feature flags (arch/i386/cpu/features.c), of the boot CPU.
 struct cpu_features {
     bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,

@@ -10,6 +10,13 @@ static ALWAYS_INLINE void cpu_relax(void)
     __asm__ volatile("pause" ::: "memory");
 }
 
+static ALWAYS_INLINE u64 rdtsc(void)
+{
+    u32 low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (u64)high << 32 | low;
+}
+
 // A marked change of a 32-bit number by its only writer (or the holder of its
 // lock), for readers that use READ_ONCE: one instruction, not atomic. The race
 // detector still sees a second writer.
