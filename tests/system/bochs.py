@@ -53,7 +53,7 @@ def folds_hpet_lines():
     return "Bochs x86 Emulator 3.1" in said.stdout + said.stderr
 
 
-def make_iso(command, kargs, folder):
+def make_iso(command, kargs, folder, wrmsr):
     vm = tools_vm()
     script = f"({command or ':'}) >/dev/console 2>&1; " \
              "echo status $? >/dev/console"
@@ -62,7 +62,8 @@ def make_iso(command, kargs, folder):
     subprocess.run([f"{ROOT}/tools/build/iso", f"{folder}/strobe.iso",
                     options.kernel, f"quiet {kargs}",
                     f"{ROOT}/build/initrd", f"{folder}/overlay.cpio"], check=True,
-                   env={**os.environ, "PRESET": "none", "MENU_SECONDS": "0"})
+                   env={**os.environ, "PRESET": "none", "MENU_SECONDS": "0",
+                                   "WRMSR": wrmsr})
 
 
 def console(folder):
@@ -74,13 +75,13 @@ def console(folder):
 
 
 def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
-          hpet=True, model="corei7_sandy_bridge_2600k"):
+          hpet=True, model="corei7_sandy_bridge_2600k", wrmsr=""):
     """The Result of a shell command, or of `kargs` alone; `ips`: instructions of
-    each CPU in a second of virtual time."""
+    each CPU in a second of virtual time; `wrmsr`: what GRUB writes to the boot CPU."""
     if os.environ.get("REDRAW"):
         kargs += f" start_delay={os.environ['REDRAW']}"
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
-        make_iso(command, kargs, folder)
+        make_iso(command, kargs, folder, wrmsr)
         with open(f"{folder}/bochsrc", "w") as file:
             file.write(CONFIG.format(smp=smp, ips=ips, folder=folder, model=model,
                                      pci="" if hpet else WITHOUT_HPET))

@@ -115,6 +115,21 @@ def test_tsc_deadline_in_bochs():
     assert re.search("lapic .*one-shot, tsc-deadline, ", run.output), run
 
 
+@pytest.mark.parametrize("model, wrmsr, most", (
+    ("corei7_haswell_4770", "0x10 0x500000000000", 0x500000000000 * 1.001),  # TSC_ADJUST
+    ("corei7_sandy_bridge_2600k", "0x10 0x100", 1e12)))
+def test_tscs_that_differ_are_set(model, wrmsr, most):
+    """The boot CPU's was written by GRUB: before, a trace of 0.05 s took 109,944 s."""
+    run = bochs("dmesg; trace record -o /tmp/t sleep 0.05; trace report /tmp/t | head -4; "
+                "sysinfo system.clock", ips=20000000, model=model, wrmsr=wrmsr)
+    off = re.search(r"the TSCs of 1 CPUs were set .* CPU 1 by (\d+) cycles", run.output)
+    assert 1e6 < int(off[1]) < most, run
+    seconds = re.search(r"^# \d+ events in ([\d.]+) s on 2 CPUs", run.output, re.MULTILINE)
+    assert 0.05 <= float(seconds[1]) < 0.5, run
+    assert "effects before their causes on other CPUs: 0\n" in run.output, run
+    assert re.search(r"^tsc +time source +400 +yes +yes ", run.output, re.MULTILINE), run
+
+
 TSC_ERROR = 100e-6  # of a measurement by the HPET: sysinfo system.clock
 X2APIC = """
 dmesg

@@ -66,8 +66,14 @@ void cmos_change(u8 index, u8 mask, u8 value);
 // another register, if an access is in progress: that access acknowledges then.
 void cmos_acknowledge(void);
 
-// Checks whether the CPUs' TSCs agree. Called on the boot CPU; the other CPUs,
-// numbers 1 to cpus - 1, must call tsc_sync_answer repeatedly until it returns.
-// If the TSCs differ, the TSC is demoted as a timecounter.
+// tsc.c: the TSC, read in the order of the program.
+u64 tsc_read(void);
+// The TSC does not tell the time any more.
+void tsc_demote(const char *why);
+
+// tsc_sync.c: sets the other CPUs' TSCs to this one's if they differ. Called on
+// the boot CPU; the other CPUs, numbers 1 to cpus - 1, must call
+// tsc_sync_answer repeatedly until it returns. If they cannot be set, the TSC
+// is demoted as a timecounter.
 void tsc_sync_check(u32 cpus);
 void tsc_sync_answer(u32 cpu);
