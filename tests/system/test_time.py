@@ -18,6 +18,8 @@ MACHINES = {
     "no HPET": (("--machine", "pc,hpet=off"), "tsc", ("hpet",)),
     "only the PIT": (("--machine", "pc,hpet=off", "--kargs", "acpi=off"),
                      "tsc", ("hpet", "acpi_pm")),
+    "only the RTC": (("--machine", "pc,hpet=off,pit=off", "--kargs", "acpi=off"),
+                     "tsc", ("hpet", "acpi_pm", "pit")),
     "q35": (("--machine", "q35"), "tsc", ()),
     "no LFENCE": (("--cpu", "pentium3"), "tsc", ()),
 }

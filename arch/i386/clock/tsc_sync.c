@@ -191,9 +191,9 @@ static void set_all(u32 cpus)
             last = cpu;
         }
     }
-    log_printf("clock: the TSCs of %u CPUs were set to the boot CPU's, that of "
-               "CPU %u by %llu cycles\n",
-               cpus - 1, last, most);
+    log_printf("clock: the TSCs of the other CPUs were set to the boot CPU's; "
+               "that of CPU %u was off by %llu cycles\n",
+               last, most);
 }
 
 void tsc_sync_check(u32 cpus)
