@@ -140,7 +140,8 @@ struct trace_block {
 #define TRACE_R_CALL 61
 
 // At least once in TRACE_PAGE bytes, where no record before it goes on, and
-// whenever the upper bits of the time change.
+// whenever the upper bits of the time change. Without sched/switch also before
+// the first record of a thread since it came to the CPU.
 #define TRACE_PAGE 4096u
 struct trace_time {
     uint32_t head;
