@@ -111,7 +111,8 @@ struct trace_block {
     uint64_t until;
 };
 // Its bytes are struct sprofile_task records (<strobe/kbox.h>): the targets'
-// forks, execs and ends, with names.
+// forks, execs and ends, and threads' names; of a trace of one task, too, all
+// tasks'.
 #define TRACE_BLOCK_TASKS 0xffffffffu
 
 // Records of one CPU are in the order of time. Each begins with a word: the low

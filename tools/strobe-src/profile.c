@@ -285,35 +285,6 @@ const char *profile_program_name(const struct profile *p, uint32_t task,
     return task != 0 ? programs_name(&p->samples.programs, program) : "kernel";
 }
 
-static const char *task_name(const struct profile *p, uint32_t task)
-{
-    const struct programs *all = &p->samples.programs;
-    const struct program *last = programs_find(all, task, UINT64_MAX);
-
-    return profile_program_name(p, task, programs_index(all, last));
-}
-
-// The name of the task of a thread, taken from the thread's samples.
-static const char *thread_name(const struct profile *p, uint32_t thread)
-{
-    uint32_t i = 0;
-
-    while (i < p->samples.count && p->samples.counts[i].thread != thread)
-        i++;
-    return i < p->samples.count ? task_name(p, p->samples.counts[i].task) : "?";
-}
-
-void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
-              const struct view_row *row)
-{
-    if (by == BY_TASK)
-        snprintf(out, size, "task %u %s", row->key, task_name(p, row->key));
-    else if (by == BY_CPU)
-        snprintf(out, size, "CPU %u", row->key);
-    else
-        snprintf(out, size, "thread %u %s", row->key, thread_name(p, row->key));
-}
-
 void row_name(char *out, size_t size, const struct profile *p,
               const struct view_row *row, uint32_t alone)
 {

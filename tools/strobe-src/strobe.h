@@ -178,9 +178,6 @@ struct named {
     const struct profile *profile;
     uint32_t alone;
 };
-// The name of a row by thread, CPU or task: "task 7 lua".
-void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
-              const struct view_row *row);
 // Whether `name` is the image's path or its last component.
 bool image_is_called(const struct image *m, const char *name);
 // The image of the tasks of all samples, idle ones left out; IMAGE_NONE if
