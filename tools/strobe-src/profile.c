@@ -289,19 +289,18 @@ void row_name(char *out, size_t size, const struct profile *p,
               const struct view_row *row, uint32_t alone)
 {
     const char *path = p->samples.images.list[row->image].path;
-    int n = row->name != NULL
+    bool nameless = !row->name && row->address == 0;
+    int n = row->name
                 ? snprintf(out, size, "%.*s", (int)row->name_size, row->name)
-                : snprintf(out, size, "%s",
-                           row->address == 0 && row->image != IMAGE_UNKNOWN
-                               ? "[unknown]"
-                               : "");
+            : nameless ? snprintf(out, size, "[unknown]")
+                       : snprintf(out, size, "0x%x", row->address);
 
     if (inlines_image(&p->inlines, row->image) == alone || n < 0 ||
-        (size_t)n >= size)
+        (size_t)n >= size || (nameless && row->image == IMAGE_UNKNOWN))
         return;
     bool marked = path[0] == '[';
-    snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "", marked ? "" : "[",
-             path, marked ? "" : "]");
+    snprintf(out + n, size - n, " %s%s%s", marked ? "" : "[", path,
+             marked ? "" : "]");
 }
 
 bool image_is_called(const struct image *m, const char *name)

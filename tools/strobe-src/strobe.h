@@ -111,6 +111,7 @@ struct oracle_check {
     uint64_t idle; // ns during which all CPUs were halted
     struct oracle_owner *owners; // freed by profile_close
     uint32_t owner_count;
+    uint32_t unknown; // programs whose file was not found
 };
 
 struct traced; // traced.h
