@@ -266,6 +266,8 @@ enum sprofile_task_kind {
     SPROFILE_T_FORKED = 1, // runs its parent's program
     SPROFILE_T_EXECED,
     SPROFILE_T_ENDED,
+    // The thread `parent` of the task, which may be a new one, has this name.
+    SPROFILE_T_NAMED,
 };
 struct sprofile_task {
     struct sprofile_record head;

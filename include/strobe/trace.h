@@ -112,7 +112,8 @@ struct trace_block {
     uint64_t until;
 };
 // Its bytes are struct sprofile_task records (<strobe/kbox.h>): the targets'
-// forks, execs and ends, with names.
+// forks, execs and ends, and threads' names; of a trace of one task, too, all
+// tasks'.
 #define TRACE_BLOCK_TASKS 0xffffffffu
 
 // Records of one CPU are in the order of time. Each begins with a word: the low
@@ -141,7 +142,8 @@ struct trace_block {
 #define TRACE_R_CALL 61
 
 // At least once in TRACE_PAGE bytes, where no record before it goes on, and
-// whenever the upper bits of the time change.
+// whenever the upper bits of the time change. Without sched/switch also before
+// the first record of a thread since it came to the CPU.
 #define TRACE_PAGE 4096u
 struct trace_time {
     uint32_t head;

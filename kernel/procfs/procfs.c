@@ -19,7 +19,7 @@
 SLAB_CACHE_COUNTED(node_cache, struct proc_node, v.refs);
 
 static const struct vnode_ops dir_ops, file_vnode_ops, link_ops, jump_ops;
-static const struct file_ops dir_file_ops, text_ops;
+static const struct file_ops dir_file_ops, text_ops, written_ops;
 
 // --- nodes ------------------------------------------------------------------
 
@@ -52,7 +52,8 @@ static void init_vnode(struct proc_node *n, struct mount *m, u64 ino)
                    NULL);
         break;
     default:
-        vnode_init(&n->v, m, mode, &file_vnode_ops, &text_ops);
+        vnode_init(&n->v, m, mode, &file_vnode_ops,
+                   n->entry->write ? &written_ops : &text_ops);
     }
     n->v.ino = ino;
 }
@@ -318,6 +319,16 @@ static int read_text(struct file *f, struct io *io, u64 *pos)
     return text_file_read(f->data, io, pos, n->entry->make, n);
 }
 
+// Wherever it is written: the text is replaced.
+static int write_text(struct file *f, struct io *io, u64 *pos UNUSED)
+{
+    struct proc_node *n = proc_node(f->vnode);
+    size_t wanted = io->left;
+    int err = n->entry->write(n, io);
+
+    return err ? err : (int)wanted;
+}
+
 static void close_text(struct file *f)
 {
     text_file_free(f->data);
@@ -331,6 +342,12 @@ static const struct vnode_ops file_vnode_ops = {
 
 static const struct file_ops text_ops = {
     .read = read_text,
+    .release = close_text,
+    .seekable = true,
+};
+static const struct file_ops written_ops = {
+    .read = read_text,
+    .write = write_text,
     .release = close_text,
     .seekable = true,
 };

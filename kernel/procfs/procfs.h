@@ -8,6 +8,7 @@
 struct task;
 struct thread;
 struct proc_dir;
+struct proc_node;
 
 // A name in a directory: an entry of a static table, or one entry for all the
 // numbers in the directory.
@@ -17,6 +18,8 @@ struct proc_entry {
     // By type, one of: the contents (arg: the struct proc_node), the target of
     // a symlink (its length or -errno), the directory.
     text_maker make;
+    // Optional: takes what is written. 0 or -errno.
+    int (*write)(const struct proc_node *n, struct io *io);
     int (*link)(struct vnode *v, char *buf, size_t size);
     const struct proc_dir *dir;
     // Optional: the symlink's target, regardless of its text.

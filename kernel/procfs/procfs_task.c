@@ -356,6 +356,23 @@ static int make_comm(struct chain *t, void *arg)
     return err;
 }
 
+// Of a thread of the caller's own task; a longer name is cut.
+static int write_comm(const struct proc_node *n, struct io *io)
+{
+    char name[TASK_NAME_MAX] = "";
+    int err = io_from(io, name, MIN(io->left, sizeof(name) - 1));
+    struct thread *thread = err ? NULL : thread_find(n->tid ? n->tid : n->pid);
+
+    if (!thread)
+        return err ? err : -ESRCH;
+    if (thread->task == current_task())
+        thread_rename(thread, name);
+    else
+        err = -EINVAL;
+    thread_unref(thread);
+    return err;
+}
+
 static int make_cmdline(struct chain *t, void *arg)
 {
     struct task *task = proc_find_task(arg);
@@ -404,6 +421,11 @@ static void set_tid(struct proc_node *child, u32 number)
     {                                                       \
         .name = file, .mode = S_IFREG | 0444, .make = maker \
     }
+#define COMM                                                       \
+    {                                                              \
+        .name = "comm", .mode = S_IFREG | 0644, .make = make_comm, \
+        .write = write_comm                                        \
+    }
 #define LINK(file, ...)                                   \
     {                                                     \
         .name = file, .mode = S_IFLNK | 0777, __VA_ARGS__ \
@@ -416,7 +438,7 @@ static void set_tid(struct proc_node *child, u32 number)
 static const struct proc_entry thread_entries[] = {
     FILE("stat", make_stat),
     FILE("status", make_status),
-    FILE("comm", make_comm),
+    COMM,
     FILE("cmdline", make_cmdline),
 };
 static const struct proc_dir thread_dir = {
@@ -437,7 +459,7 @@ static const struct proc_entry task_entries[] = {
     FILE("statm", make_statm),
     FILE("status", make_status),
     FILE("cmdline", make_cmdline),
-    FILE("comm", make_comm),
+    COMM,
     FILE("maps", proc_make_maps),
     FILE("mounts", proc_make_mounts),
     LINK("exe", .link = proc_link_exe, .follow = proc_follow_exe),

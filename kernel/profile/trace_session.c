@@ -266,6 +266,7 @@ static void end(struct stream *stream)
 static const struct stream_kind tracing = {
     .max_streams = TRACES_MAX,
     .once = true,
+    .names_all = true,
     .start = start,
     .stop = stop,
     .end = end,

@@ -36,6 +36,8 @@ struct stream_kind {
     u32 max_streams; // streams at a time; an ordinary user: a quarter, at least
                      // one
     bool once;       // when it has been paused, it cannot be resumed
+    // Its records name tasks that are no targets: readers learn of all of them.
+    bool names_all;
     // Begins and ceases to measure. streams_lock.
     void (*start)(struct stream *s);
     void (*stop)(struct stream *s);
@@ -61,8 +63,7 @@ struct stream_kind {
 // the stream has one reader.
 struct stream_rings {
     struct ring *of_cpu[CPU_MAX]; // owned and written by the kind, or NULL
-    struct ring events; // fork, exec and exit of targets; many writers, under
-                        // event_lock
+    struct ring events; // struct sprofile_task; many writers, under event_lock
     struct spinlock event_lock;
     u32 events_lost;
     bool wake; // readers are to be woken; marked accesses

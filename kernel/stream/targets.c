@@ -3,9 +3,9 @@
 // A task has a bit for each stream that it is a target of; a child inherits the
 // bits of streams that want children. All of this changes under tasks_lock;
 // samples and context switches read the bits of the running task. The reader of
-// a stream with rings learns of forks, execs and exits of the targets from
-// records in the stream's event ring, so that each sample can be looked up in
-// the program that ran at its time.
+// a stream with rings learns of forks, execs and exits of the targets, and of
+// their threads' names, from records in the stream's event ring, so that each
+// sample can be looked up in the program that ran at its time.
 
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
@@ -99,15 +99,16 @@ union task_record {
     u8 bytes[sizeof(struct sprofile_task) + SPROFILE_PATH_MAX + 8];
 };
 
-static void describe(union task_record *r, struct task *t, u32 parent,
-                     enum sprofile_task_kind kind)
+// `name` is the task's or one of its threads'.
+static void describe(union task_record *r, struct task *t, const char *name,
+                     u32 parent, enum sprofile_task_kind kind)
 {
     memset(r, 0, sizeof(*r));
     r->task.task = t->id;
     r->task.parent = parent;
     r->task.kind = (u16)kind;
     u32 flags = spin_lock_irq(&t->lock);
-    strlcpy(r->task.name, t->name, sizeof(r->task.name));
+    strlcpy(r->task.name, name, sizeof(r->task.name));
     if (t->path)
         strlcpy(r->task.path, t->path, SPROFILE_PATH_MAX);
     r->task.build_id_size = t->build_id_size;
@@ -140,18 +141,27 @@ static void put(struct stream *s, const union task_record *r)
         waitq_wake_all(s->readers);
 }
 
-static void report(struct task *t, u32 parent, enum sprofile_task_kind kind)
+// Whether the stream's reader is to know of the task.
+static bool wants(const struct stream *s, const struct task *t)
+{
+    if (!s->task || t->streams & 1u << s->slot)
+        return true;
+    return s->kind->names_all &&
+           (!s->limited || credentials_may_inspect(s->profiler, t));
+}
+
+static void report(struct task *t, const char *name, u32 parent,
+                   enum sprofile_task_kind kind)
 {
     spin_assert_held(&tasks_lock);
     union task_record r;
     bool described = false;
     for (u32 left = reported; left; left &= left - 1) {
-        u32 i = (u32)__builtin_ctz(left);
-        struct stream *s = streams[i];
-        if (s->task && !(t->streams & 1u << i))
+        struct stream *s = streams[__builtin_ctz(left)];
+        if (!wants(s, t))
             continue;
         if (!described)
-            describe(&r, t, parent, kind);
+            describe(&r, t, name, parent, kind);
         described = true;
         put(s, &r);
     }
@@ -166,7 +176,12 @@ static void forked(struct task *child, struct task *parent)
     WRITE_ONCE(child->streams, bits);
     for (; bits; bits &= bits - 1)
         ADD_ONCE(streams[__builtin_ctz(bits)]->live, 1);
-    report(child, parent->id, SPROFILE_T_FORKED);
+    report(child, child->name, parent->id, SPROFILE_T_FORKED);
+}
+
+static void named(struct thread *t)
+{
+    report(t->task, t->name, t->tid, SPROFILE_T_NAMED);
 }
 
 static void new_program(struct stream *s)
@@ -182,7 +197,7 @@ static void execed(struct task *t)
 {
     if (READ_ONCE(reported)) {
         u32 flags = spin_lock_irq(&tasks_lock);
-        report(t, t->parent ? t->parent->id : 0, SPROFILE_T_EXECED);
+        report(t, t->name, t->parent ? t->parent->id : 0, SPROFILE_T_EXECED);
         spin_unlock_irq(&tasks_lock, flags);
     }
     if (!READ_ONCE(t->streams))
@@ -255,7 +270,7 @@ static void released(struct task *t)
     if (!READ_ONCE(t->streams) && !READ_ONCE(reported))
         return;
     u32 over = 0, flags = spin_lock_irq(&tasks_lock);
-    report(t, t->parent ? t->parent->id : 0, SPROFILE_T_ENDED);
+    report(t, t->name, t->parent ? t->parent->id : 0, SPROFILE_T_ENDED);
     u32 bits = t->streams;
     WRITE_ONCE(t->streams, 0);
     for (; bits; bits &= bits - 1)
@@ -266,6 +281,7 @@ static void released(struct task *t)
 
 static const struct task_observer stream_observer = {
     .forked = forked,
+    .named = named,
     .execed = execed,
     .guarded = guarded,
     .released = released,

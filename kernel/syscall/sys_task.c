@@ -7,8 +7,12 @@
 #include "kernel/task/clone.h"
 #include "kernel/task/task.h"
 #include "kernel/task/tls.h"
+#include "lib/string.h"
 
 #define PATH_BYTES 4096u
+
+// <linux/prctl.h>
+enum { PR_SET_NAME = 15, PR_GET_NAME = 16 };
 
 s32 sys_exit(s32 status)
 {
@@ -52,6 +56,22 @@ s32 sys_execve(u32 program, u32 arguments, u32 environment)
     kfree(path);
     // The result is the new program's, which arch_exec has set.
     return err ? err : (s32)trap_result(syscall_frame());
+}
+
+// PR_SET_NAME, PR_GET_NAME: the only options. As on Linux a longer name is cut.
+s32 sys_prctl(u32 option, u32 user_name)
+{
+    char name[TASK_NAME_MAX] = "";
+    if (option == PR_GET_NAME) {
+        strlcpy(name, current->name, sizeof(name));
+        return copy_to_user(user_name, name, sizeof(name));
+    }
+    if (option != PR_SET_NAME)
+        return -EINVAL;
+    if (copy_string_from_user(name, user_name, sizeof(name) - 1) == -EFAULT)
+        return -EFAULT;
+    thread_rename(current, name);
+    return 0;
 }
 
 s32 sys_set_tid_address(u32 address)

@@ -11,6 +11,7 @@
 #include "kernel/task/task_ids.h"
 #include "kernel/task/tls.h"
 #include "kernel/trace/point.h"
+#include "lib/string.h"
 
 #define THREAD_FLAGS \
     (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD)
@@ -73,6 +74,7 @@ static int attach_thread(struct thread *child)
     } else {
         thread_attach(child, id_allocate());
         TRACE(task_thread, .task = task->id, .thread = child->tid);
+        thread_named(child);
     }
     spin_unlock_irq(&tasks_lock, flags);
     return err;
@@ -176,6 +178,7 @@ static int clone_task(const struct trapframe *tf, const struct clone_args *args)
     if (err)
         return err;
     struct thread *child;
+    strlcpy(task->name, current->name, sizeof(task->name));
     err = thread_create(task, current->name, &child);
     if (!err) {
         err = prepare(child, tf, args);

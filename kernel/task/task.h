@@ -43,7 +43,7 @@ struct task {
     char *path;    // of the executable, as resolved; kfree'd
     char *cmdline; // NUL-separated, cmdline_size bytes; guarded by lock
     u32 cmdline_size;
-    struct spinlock lock; // name, path, cmdline
+    struct spinlock lock; // name, threads' names, path, cmdline
 
     struct list table_node; // in the hash table by id
     struct list all_node;   // in the list of all tasks
@@ -117,6 +117,8 @@ struct task {
 struct task_observer {
     // `child` is in the table and has not run. With tasks_lock held.
     void (*forked)(struct task *child, struct task *parent);
+    // thread_named. With tasks_lock held.
+    void (*named)(struct thread *t);
     void (*execed)(struct task *t); // its new program is about to run
     // exec of a program that has more rights than its user, or that its user
     // may not read: before the new program can be inspected.
@@ -163,6 +165,12 @@ struct task *task_next(u32 id);
 // however many tasks there are. Tasks created during the walk are visited last.
 struct task *task_walk(struct task *last, u32 pgid);
 struct thread *thread_find(u32 tid); // takes a reference
+// A user thread's name, of which TASK_NAME_MAX - 1 bytes are taken; the first
+// thread's is its task's, too. tasks_lock not held.
+void thread_rename(struct thread *t, const char *name);
+// Tells the observers: a further thread of a task is in the table, or a thread
+// has another name. tasks_lock held.
+void thread_named(struct thread *t);
 u32 task_count(void);
 u64 tasks_created(void); // since start-up
 u32 task_newest(void);   // id of the task created last

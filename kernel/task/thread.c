@@ -77,6 +77,29 @@ void thread_attach(struct thread *t, u32 tid)
     ADD_ONCE(threads_alive, 1);
 }
 
+void thread_named(struct thread *t)
+{
+    spin_assert_held(&tasks_lock);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->named)
+            (*o)->named(t);
+    }
+}
+
+void thread_rename(struct thread *t, const char *name)
+{
+    assert(t->is_user);
+    struct task *task = t->task;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    spin_lock_irq(&task->lock);
+    strlcpy(t->name, name, sizeof(t->name));
+    if (t->tid == task->id)
+        strlcpy(task->name, name, sizeof(task->name));
+    spin_unlock_irq(&task->lock, 0);
+    thread_named(t);
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
 void thread_detach(struct thread *t)
 {
     spin_assert_held(&tasks_lock);

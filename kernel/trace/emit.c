@@ -146,6 +146,9 @@ static void choose(bool switched)
             c->left = c->chosen;
         }
         c->chosen = is;
+        // Else the event of the switch says which thread comes.
+        if (switched && !(READ_ONCE(t->points) & 1u << TRACE_sched_switch))
+            trace_ring_thread_changed(&c->ring);
     }
     struct trace_cpu *c = first ? &first->cpu[here->id] : NULL;
     here->trace = c && c->chosen ? c : NULL;

@@ -283,7 +283,8 @@ static bool next_page(struct trace_ring *r)
     return there || lose(r, throttled);
 }
 
-// The epoch is another one, and there is room for the record that says so.
+// The epoch or the thread is another one, and there is room for the record that
+// says so. It costs as much as others.
 static void put_time(struct trace_ring *r)
 {
     u32 bytes = sizeof(struct trace_time), at;
@@ -297,6 +298,7 @@ static void put_time(struct trace_ring *r)
     fill_time((struct trace_time *)at, now);
     WRITE_ONCE(r->place.epoch, epoch_of(now));
     publish((void *)at, now, TRACE_R_TIME, bytes);
+    word_increment(&r->place.count);
 }
 
 bool trace_ring_make_room(struct trace_ring *r, u32 bytes)

@@ -102,8 +102,16 @@ static ALWAYS_INLINE void trace_copy(u32 *to, const void *fields, u32 bytes)
         to[bytes / 4] = last | rest[0];
 }
 
-// Both: any context on the ring's CPU, with interrupts off; NMIs too.
-//
+// All: any context on the ring's CPU, with interrupts off; NMIs too.
+
+// Another thread runs, and no event says so: a TIME record, which names it, is
+// to precede the next record. Epochs ascend: a writer takes this one for an old
+// one.
+static ALWAYS_INLINE void trace_ring_thread_changed(struct trace_ring *r)
+{
+    WRITE_ONCE(r->place.epoch, READ_ONCE(r->place.epoch) - 1);
+}
+
 // The place of a record of `words` words, and above it the low word of its
 // time. 0: it is lost.
 u64 trace_ring_reserve(struct trace_ring *r, u32 words);

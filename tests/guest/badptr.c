@@ -84,6 +84,7 @@ static const struct special specials[] = {
     { "futex", 4, 1, { D, 3, 1, 1, D } },
     { "futex_time64", 3, 0, { D, 0, 0, D, 0 } },
     { "futex_time64", 4, 1, { D, 3, 1, 1, D } },
+    { "prctl", -1, 0, { 15, D } }, // PR_SET_NAME
     { "set_thread_area", -1, 0, { D } },
     { "rt_sigaction", -1, 0, { D, D, D, 8 } },
     { "rt_sigprocmask", -1, 0, { D, D, D, 8 } },

@@ -131,3 +131,35 @@ KERNEL_TEST(trace_flight_waits_for_records_that_are_begun)
     expect(r->overwritten && k.next == n && !k.gaps);
     trace_ring_free(r);
 }
+
+// Of a ring's first page: the TIME records directly before the record with this
+// number. Those of this thread only.
+static u32 times_before(const struct trace_ring *r, u32 number)
+{
+    u32 times = 0, words;
+    for (const u32 *at = (const u32 *)r->bytes; *at; at += words) {
+        const struct trace_time *t = (const struct trace_time *)at;
+        words = TRACE_HEAD_WORDS(*at);
+        if (TRACE_HEAD_TYPE(*at) == TRACE_R_TIME && t->thread == current->tid)
+            times++;
+        else if (TRACE_HEAD_TYPE(*at) == TYPE && at[1] == number)
+            return times;
+        else
+            times = 0;
+    }
+    return 0;
+}
+
+// However many threads came before the next record.
+KERNEL_TEST(trace_record_of_another_thread_is_told)
+{
+    struct trace_ring *r = begin_flight();
+    u32 flags = irq_save();
+    put(r, 0, 2);
+    for (u32 i = 0; i < 100; i++)
+        trace_ring_thread_changed(r);
+    put(r, 2, 4);
+    irq_restore(flags);
+    expect(times_before(r, 0) == 1 && times_before(r, 2) == 1);
+    trace_ring_free(r);
+}

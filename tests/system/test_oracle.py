@@ -177,6 +177,46 @@ def test_two_files_with_the_same_code(tmp_path):
     assert any(name.startswith("tester in thread") for name in owners_of(file))
 
 
+STRANGER = """
+#include <time.h>
+static volatile unsigned sum;
+static __attribute__((noinline)) void strange(void) { for (int i = 0; i < 50000; i++) sum += i; }
+int main(void)
+{
+    struct timespec t;
+    for (int i = 0; i < 20; i++) { strange(); clock_gettime(CLOCK_MONOTONIC, &t); }
+}
+"""
+
+
+def test_a_program_whose_file_is_not_there(tmp_path):
+    """It is [unknown], and not what has the vDSO's code, which it executes, too; its functions
+    are addresses. With --dir it has its names."""
+    bin_ = tmp_path / "root/bin"
+    bin_.mkdir(parents=True)
+    (tmp_path / "stranger.c").write_text(STRANGER)
+    subprocess.run([f"{ROOT}/tools/cc", tmp_path / "stranger.c", "-o", bin_ / "stranger"],
+                   check=True)
+    file = oracle(tmp_path, "stranger", "--add", str(tmp_path / "root"))
+    owners = owners_of(file)
+    thread, count = next((name.rsplit(" ", 1)[1], count) for name, count in owners.items()
+                         if name.startswith("[unknown] in thread"))
+    assert count > 4_000_000 and not any("vdso" in name for name in owners), owners
+    known = owners_of(file, "--dir", bin_)
+    assert known.get(f"stranger in thread {thread}") == count, known
+    assert not any("[unknown]" in name for name in known), known
+    top, tree = strobe("top", "-n", 8, file), strobe("tree", file)
+    own = re.findall(r"^ *\d+ +[\d.]+% +[\d.]+% +\d+ +[\d.]+% +(.*)$", top, re.MULTILINE)
+    calls = re.findall(r"^ +[\d.]+% +[\d.]+%  ([- ]*)(.*)$", tree, re.MULTILINE)
+    assert len(own) == 8 and len(calls) > 8, (top, tree)
+    assert not [name for name in own + [name for _, name in calls]
+                if not name or name == "[kernel]"], (top, tree)
+    assert sum(bool(re.match(r"0x\w+ \[unknown\]", name)) for name in own) >= 4, top
+    # Of a kernel whose file is not there.
+    bare = strobe("top", "-k", "/dev/null", "-n", 3, file)
+    assert re.search(r"% +0x\w+ \[kernel\]$", bare, re.MULTILINE), bare
+
+
 def test_runs_are_equal(tmp_path):
     files = [oracle(tmp_path, "seq 500 | sort -r | tail -n 1", name=f"run{i}")
              for i in range(2)]

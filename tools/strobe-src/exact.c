@@ -94,6 +94,10 @@ static int show(const char *file, uint32_t rows)
     bool holds = prove(&p.oracle);
     putchar('\n');
     print_owners(&p.oracle, rows);
+    if (p.oracle.unknown)
+        complain("%s: [unknown]: %u programs whose files are not in %s: name "
+                 "their folder with --dir",
+                 file, p.oracle.unknown, p.elves.build);
     profile_close(&p);
     if (!holds)
         complain("%s: the counts are not exact", file);

@@ -207,17 +207,15 @@ static void put_lifetime(const struct firefox *f, const struct track *t)
 static void put_names(const struct firefox *f, const struct track *t)
 {
     const struct profile *p = f->e->profile;
-    const struct program *last =
-        programs_find(&p->samples.programs, t->task, UINT64_MAX);
-    const char *program = profile_program_name(
-        p, t->task, programs_index(&p->samples.programs, last));
+    const char *program = samples_thread_name(&p->samples, t->task, t->task);
     char name[64], process[64];
 
     snprintf(process, sizeof(process), "%s", t->idle ? IDLE_PROCESS : program);
     if (t->idle)
         snprintf(name, sizeof(name), "idle CPU %u", t->samples->cpu);
     else
-        snprintf(name, sizeof(name), "%s", program);
+        snprintf(name, sizeof(name), "%s",
+                 samples_thread_name(&p->samples, t->task, t->thread));
     put_string(f->e->out, "name", printable(name));
     fputc(',', f->e->out);
     put_string(f->e->out, "processName", printable(process));

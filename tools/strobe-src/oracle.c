@@ -36,11 +36,9 @@ static struct place place_of(const struct reading *r, const struct path *p,
 {
     if (address >= KERNEL_BASE)
         return (struct place){ IMAGE_KERNEL, address };
-    for (uint32_t i = 0; i < r->vdso_count; i++) {
-        uint32_t offset = address - r->vdso_bases[i];
-        if (offset < r->vdso_size)
-            return (struct place){ IMAGE_VDSO, offset };
-    }
+    uint32_t vdso = oracle_vdso_of(r, address);
+    if (vdso)
+        return (struct place){ IMAGE_VDSO, address - vdso };
     const struct path *root = &r->paths[p->root];
     return (struct place){ root->image, address - root->bias };
 }
@@ -145,7 +143,9 @@ static void name_owner(char *out, size_t size, const struct reading *r,
                  root->also ? " or " : "", root->also ? root->also : "");
     else if (root->kind == ROOT_PROGRAM)
         snprintf(out, size, "%s%s%s in thread %u",
-                 programs_name(programs, root->program),
+                 root->program == PROGRAM_NONE
+                     ? "[unknown]"
+                     : programs_name(programs, root->program),
                  root->also ? " or " : "", root->also ? root->also : "",
                  root->number);
     else if (root->kind == ROOT_FIRMWARE)
@@ -186,8 +186,11 @@ static void list_owners(struct oracle_check *check, const struct reading *r)
         fail(1, "%s: not enough memory", r->name);
     for (uint32_t i = 0; i < r->path_count; i++) {
         const struct path *p = &r->paths[i];
-        if (p->parent == NONE && (p->instructions || !r->flat))
-            add_owner(check, r, p);
+        if (p->parent != NONE || (!p->instructions && r->flat))
+            continue;
+        add_owner(check, r, p);
+        check->unknown +=
+            !r->flat && p->kind == ROOT_PROGRAM && p->program == PROGRAM_NONE;
     }
     qsort(check->owners, check->owner_count, sizeof(*check->owners),
           by_instructions);

@@ -117,15 +117,6 @@ static void settle(struct reading *r, const struct claims *all,
     }
 }
 
-static bool is_in_vdso(const struct reading *r, const struct block *b)
-{
-    for (uint32_t i = 0; i < r->vdso_count; i++) {
-        if (b->at - r->vdso_bases[i] < r->vdso_size)
-            return true;
-    }
-    return false;
-}
-
 void oracle_split_programs(struct reading *r)
 {
     uint32_t *root_of = enough(malloc((r->block_count + 1) * sizeof(*root_of)));
@@ -135,7 +126,7 @@ void oracle_split_programs(struct reading *r)
     for (uint32_t i = 0; i < r->run_count; i++) {
         uint32_t block = r->runs[i].block;
         if (r->paths[r->runs[i].path].kind == ROOT_PROGRAM &&
-            !is_in_vdso(r, &r->blocks[block]))
+            !oracle_vdso_of(r, r->blocks[block].at))
             root_of[block] = NONE;
     }
     oracle_match_files(r, claim_matches, &c);

@@ -28,6 +28,15 @@ static void find_vdso(struct reading *r, const struct image *vdso,
     }
 }
 
+uint32_t oracle_vdso_of(const struct reading *r, uint32_t address)
+{
+    for (uint32_t i = 0; i < r->vdso_count; i++) {
+        if (address - r->vdso_bases[i] < r->vdso_size)
+            return r->vdso_bases[i];
+    }
+    return 0;
+}
+
 static void decode_blocks(struct reading *r)
 {
     struct images *images = &r->profile->samples.images;
@@ -109,8 +118,14 @@ static void match_file(struct reading *r, struct matches *m,
 
 // --- programs ---------------------------------------------------------------
 
-// For each root the file that explains most of its runs.
+// A file that explains less of a program's own code, 1 of so many runs, agrees
+// with it by chance. (Code that is made at run time is in no file.)
+#define PART_LEAST 4u
+
+// For each root the file that explains most of its runs, of which there are
+// `runs` of its own code.
 struct choice {
+    uint32_t runs;
     uint32_t score, bias;
     size_t file, other; // `other` explains as many, if it is not NO_FILE
 };
@@ -135,10 +150,17 @@ static void consider(const struct reading *r, struct choice *c, size_t file,
 {
     const struct elf_file *list = r->profile->elves.list;
     if (score > c->score)
-        *c = (struct choice){ score, bias, file, NO_FILE };
+        *c = (struct choice){ c->runs, score, bias, file, NO_FILE };
     else if (score == c->score && c->file != file && c->other == NO_FILE &&
              !same_build(&list[c->file], &list[file]))
         c->other = file;
+}
+
+// The vDSO is in every program, and in a file of its own.
+static bool is_own_code(const struct reading *r, const struct run *run)
+{
+    uint32_t at = r->blocks[run->block].at;
+    return at < KERNEL_BASE && !oracle_vdso_of(r, at);
 }
 
 // Counts for each root how many of its runs the file explains, by bias.
@@ -155,7 +177,7 @@ static void count_votes(struct reading *r, const struct matches *m, size_t file,
         first[m->block[i]] = i + 1;
     for (uint32_t i = 0; i < r->run_count; i++) {
         const struct run *run = &r->runs[i];
-        for (uint32_t j = first[run->block];
+        for (uint32_t j = is_own_code(r, run) ? first[run->block] : 0;
              j-- > 0 && m->block[j] == run->block;) {
             if (count == room)
                 votes = oracle_grown(r, votes, &room, sizeof(*votes));
@@ -243,11 +265,15 @@ static void find_programs(struct reading *r)
     struct choice *choices = calloc(r->path_count + 1, sizeof(*choices));
     if (!choices)
         fail(1, "%s: not enough memory", r->name);
+    for (uint32_t i = 0; i < r->run_count; i++)
+        choices[r->paths[r->runs[i].path].root].runs +=
+            is_own_code(r, &r->runs[i]);
     oracle_match_files(r, consider_file, &(struct search){ r, choices });
     for (uint32_t i = 0; i < r->path_count; i++) {
         struct path *p = &r->paths[i];
         const struct choice *c = &choices[i];
-        if (p->parent != NONE || p->kind != ROOT_PROGRAM || !c->score)
+        if (p->parent != NONE || p->kind != ROOT_PROGRAM ||
+            c->score < c->runs / PART_LEAST + 1)
             continue;
         oracle_name_program(r, p, c->file, c->bias, c->score);
         if (c->other != NO_FILE)

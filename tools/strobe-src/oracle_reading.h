@@ -84,6 +84,8 @@ void oracle_parse(struct reading *r, struct oracle_check *check);
 // oracle_programs.c: finds the vDSO, and the file of each program by the bytes
 // of its blocks.
 void oracle_find_programs(struct reading *r);
+// The vDSO's base if the address is in it, else 0.
+uint32_t oracle_vdso_of(const struct reading *r, uint32_t address);
 
 // The blocks that a file has, and the biases at which it has them.
 struct matches {

@@ -188,6 +188,20 @@ static int compare(const void *a, const void *b)
     return (*x)->time > (*y)->time ? -1 : (*x)->time < (*y)->time;
 }
 
+// Its own one, or that of its task's program.
+static void put_thread_name(struct perfetto *p, const struct timed_sample *s,
+                            const char *program)
+{
+    char name[NAME_SIZE];
+
+    snprintf(name, sizeof(name), "%s",
+             s->thread == s->task ? program
+                                  : samples_thread_name(&p->e->profile->samples,
+                                                        s->task, s->thread));
+    printable(name);
+    message_bytes(&p->inner, THREAD_NAME, name, strlen(name));
+}
+
 // Writes each task and thread once, named after its last program.
 static void put_tree(struct perfetto *p)
 {
@@ -217,7 +231,7 @@ static void put_tree(struct perfetto *p)
         if (i == 0 || s->task != last->task || s->thread != last->thread) {
             message_number(&p->inner, THREAD_ID, s->thread);
             message_number(&p->inner, THREAD_PROCESS, s->task);
-            message_bytes(&p->inner, THREAD_NAME, name, strlen(name));
+            put_thread_name(p, s, name);
             message_add(&p->part, TREE_THREAD, &p->inner);
         }
     }

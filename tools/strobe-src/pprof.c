@@ -259,6 +259,10 @@ static void put_sample(struct pprof *p, const struct sample_count *c)
                   profile_program_name(p->e->profile, c->task, c->program), 0);
         put_label(p, "task", NULL, c->task);
         put_label(p, "thread", NULL, c->thread);
+        put_label(
+            p, "thread name",
+            samples_thread_name(&p->e->profile->samples, c->task, c->thread),
+            0);
     }
     put_label(p, "cpu", NULL, c->cpu);
     message_add(&p->out, PROFILE_SAMPLE, &p->part);

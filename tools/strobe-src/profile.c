@@ -285,52 +285,22 @@ const char *profile_program_name(const struct profile *p, uint32_t task,
     return task != 0 ? programs_name(&p->samples.programs, program) : "kernel";
 }
 
-static const char *task_name(const struct profile *p, uint32_t task)
-{
-    const struct programs *all = &p->samples.programs;
-    const struct program *last = programs_find(all, task, UINT64_MAX);
-
-    return profile_program_name(p, task, programs_index(all, last));
-}
-
-// The name of the task of a thread, taken from the thread's samples.
-static const char *thread_name(const struct profile *p, uint32_t thread)
-{
-    uint32_t i = 0;
-
-    while (i < p->samples.count && p->samples.counts[i].thread != thread)
-        i++;
-    return i < p->samples.count ? task_name(p, p->samples.counts[i].task) : "?";
-}
-
-void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
-              const struct view_row *row)
-{
-    if (by == BY_TASK)
-        snprintf(out, size, "task %u %s", row->key, task_name(p, row->key));
-    else if (by == BY_CPU)
-        snprintf(out, size, "CPU %u", row->key);
-    else
-        snprintf(out, size, "thread %u %s", row->key, thread_name(p, row->key));
-}
-
 void row_name(char *out, size_t size, const struct profile *p,
               const struct view_row *row, uint32_t alone)
 {
     const char *path = p->samples.images.list[row->image].path;
-    int n = row->name != NULL
+    bool nameless = !row->name && row->address == 0;
+    int n = row->name
                 ? snprintf(out, size, "%.*s", (int)row->name_size, row->name)
-                : snprintf(out, size, "%s",
-                           row->address == 0 && row->image != IMAGE_UNKNOWN
-                               ? "[unknown]"
-                               : "");
+            : nameless ? snprintf(out, size, "[unknown]")
+                       : snprintf(out, size, "0x%x", row->address);
 
     if (inlines_image(&p->inlines, row->image) == alone || n < 0 ||
-        (size_t)n >= size)
+        (size_t)n >= size || (nameless && row->image == IMAGE_UNKNOWN))
         return;
     bool marked = path[0] == '[';
-    snprintf(out + n, size - n, "%s%s%s%s", n > 0 ? " " : "", marked ? "" : "[",
-             path, marked ? "" : "]");
+    snprintf(out + n, size - n, " %s%s%s", marked ? "" : "[", path,
+             marked ? "" : "]");
 }
 
 bool image_is_called(const struct image *m, const char *name)

@@ -67,7 +67,7 @@ static void name_row(char *out, size_t size, const struct view_row *row,
     if (is_of_code())
         row_name(out, size, n->profile, row, n->alone);
     else
-        key_text(out, size, n->profile, settings.by, row);
+        key_text(out, size, &n->profile->samples, settings.by, row);
 }
 
 // Rows of inlined functions get the real image and, by address, the address of

@@ -61,9 +61,10 @@ static void put_title(const struct export *e, const struct timed_sample *s)
     if (sample_is_idle(s))
         n = snprintf(title, sizeof(title), "idle CPU %u", s->cpu);
     else
-        n = snprintf(title, sizeof(title), "%s (task %u, thread %u)",
-                     profile_program_name(e->profile, s->task, s->program),
-                     s->task, s->thread);
+        n = snprintf(
+            title, sizeof(title), "%s (task %u, thread %u)",
+            samples_thread_name(&e->profile->samples, s->task, s->thread),
+            s->task, s->thread);
     if (events->count > 1)
         snprintf(title + n, sizeof(title) - n, ", %s", event);
     put_string(e->out, title);

@@ -111,6 +111,7 @@ struct oracle_check {
     uint64_t idle; // ns during which all CPUs were halted
     struct oracle_owner *owners; // freed by profile_close
     uint32_t owner_count;
+    uint32_t unknown; // programs whose file was not found
 };
 
 struct traced; // traced.h
@@ -178,9 +179,6 @@ struct named {
     const struct profile *profile;
     uint32_t alone;
 };
-// The name of a row by thread, CPU or task: "task 7 lua".
-void key_text(char *out, size_t size, const struct profile *p, enum view_by by,
-              const struct view_row *row);
 // Whether `name` is the image's path or its last component.
 bool image_is_called(const struct image *m, const char *name);
 // The image of the tasks of all samples, idle ones left out; IMAGE_NONE if

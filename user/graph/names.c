@@ -62,7 +62,7 @@ void names_read(void)
 void names_of_task(const struct sprofile_task *t)
 {
     if (t->kind != SPROFILE_T_ENDED)
-        set_name(t->task, t->name);
+        set_name(t->kind == SPROFILE_T_NAMED ? t->parent : t->task, t->name);
 }
 
 const char *name_of_function(void *arg, uint32_t address)

@@ -45,8 +45,14 @@ static bool take_comm(struct samples *s, const struct change *c)
 
     if (!perf_get(&c->record, &comm, offsetof(struct perf_comm, name)) || !name)
         return false;
-    if (comm.pid != comm.tid) // the name of a thread, not of the process
+    if (comm.pid != comm.tid) { // the name of a thread, not of the process
+        struct program t = { .task = comm.tid,
+                             .parent = comm.pid,
+                             .time = c->time };
+        set_name(&t, name);
+        programs_add(&s->threads, &t);
         return true;
+    }
     struct program p = program_now(s, comm.pid, c->time);
     set_name(&p, name);
     if (c->record.head.misc & PERF_MISC_COMM_EXEC)

@@ -233,6 +233,11 @@ static void take_task(void *arg, const struct sprofile_task *r)
     if (s != &w->streams[0])
         return;
     w->time = MAX(w->time, time);
+    if (r->kind == SPROFILE_T_NAMED) {
+        t.tid = r->parent;
+        put_name(w, &t, r->name, false);
+        return;
+    }
     if (r->kind == SPROFILE_T_EXECED) {
         put_name(w, &t, r->name, true);
         put_image(w, &t,
@@ -248,7 +253,7 @@ static void take_task(void *arg, const struct sprofile_task *r)
         put_name(w, &t, r->name, false);
 }
 
-// Writes the programs that ran when the session began.
+// Writes the programs that ran when the session began, and threads' names.
 static void put_programs(struct perf_writer *w)
 {
     const struct programs *p = &w->streams[0].samples->programs;
@@ -258,14 +263,22 @@ static void put_programs(struct perf_writer *w)
         put_name(w, &t, task == 0 ? "swapper" : p->list[i].name, false);
         put_image(w, &t, p->list[i].image, p->list[i].load_bias);
     }
+    p = &w->streams[0].samples->threads;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct perf_trailer t =
+            trailer(p->list[i].parent, p->list[i].task, 0, 0);
+        put_name(w, &t, p->list[i].name, false);
+    }
 }
 
-// Names a thread. perf names a task's first thread after the task. Every other
-// thread is named after its program when the first sample shows it there.
+// Names a thread that has no name of its own. perf names a task's first thread
+// after the task. Every other thread is named after its program when the first
+// sample shows it there.
 static void name_thread(struct perf_stream *e, const struct stream_sample *s,
                         const struct program *p, uint64_t time)
 {
     if (!p || s->thread == s->task ||
+        programs_find(&e->samples->threads, s->thread, UINT64_MAX) ||
         !known_threads_add(&e->named, s->thread,
                            p - e->samples->programs.list + 1))
         return;

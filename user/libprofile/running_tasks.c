@@ -67,6 +67,24 @@ void running_hold(struct events *e, const char *path)
         hold(&e->list[i].samples, path);
 }
 
+// Names of threads but the first ones.
+static void add_threads(struct events *e, uint32_t task)
+{
+    size_t count = 0;
+    struct sysinfo_thread *all = sysinfo_read_thread("system.threads", &count);
+
+    for (size_t n = 0; all && n < count; n++) {
+        struct program p = { .task = all[n].id, .parent = all[n].task };
+        if (p.task == p.parent || (task != 0 && p.parent != task))
+            continue;
+        memcpy(p.name, all[n].name, sizeof(p.name));
+        p.name[sizeof(p.name) - 1] = '\0';
+        for (uint32_t i = 0; i < e->count; i++)
+            programs_add(&e->list[i].samples.threads, &p);
+    }
+    free(all);
+}
+
 void running_add(struct events *e, uint32_t task)
 {
     size_t count = 0;
@@ -81,4 +99,5 @@ void running_add(struct events *e, uint32_t task)
         }
     }
     free(tasks);
+    add_threads(e, task);
 }

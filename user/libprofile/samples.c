@@ -305,13 +305,43 @@ static void take_sample(void *arg, const struct stream_sample *in)
                            &(struct counted_sample){ in, p, user, depth });
 }
 
+// The name of a first thread is its task's.
+static void count_name(struct samples *s, const struct sprofile_task *t)
+{
+    bool first = t->parent == t->task;
+    const struct program *now =
+        first ? programs_find(&s->programs, t->task, UINT64_MAX) : NULL;
+    struct program p = { .task = t->parent, .parent = t->task };
+    if (first && !now)
+        return;
+    if (first)
+        p = *now;
+    p.time = t->head.time;
+    strcpy(p.name, t->name);
+    programs_add(first ? &s->programs : &s->threads, &p);
+}
+
+const char *samples_thread_name(const struct samples *s, uint32_t task,
+                                uint32_t thread)
+{
+    const struct program *own = programs_find(&s->threads, thread, UINT64_MAX);
+    const struct program *last = programs_find(&s->programs, task, UINT64_MAX);
+    if (own && own->parent == task && thread != task)
+        return own->name;
+    return task
+               ? programs_name(&s->programs, programs_index(&s->programs, last))
+               : "kernel";
+}
+
 static void count_task(struct samples *s, const struct sprofile_task *t)
 {
     struct program p = { .task = t->task,
                          .parent = t->parent,
                          .time = t->head.time,
                          .load_bias = sprofile_load_bias(t) };
-    if (t->kind == SPROFILE_T_ENDED)
+    if (t->kind == SPROFILE_T_NAMED)
+        count_name(s, t);
+    if (t->kind == SPROFILE_T_NAMED || t->kind == SPROFILE_T_ENDED)
         return;
     p.image = images_add(&s->images, t->path, t->build_id, t->build_id_size);
     images_hold(&s->images, p.image, t->task);
@@ -341,6 +371,7 @@ int samples_init(struct samples *s, image_reader read)
     if (images_init(&s->images, read) < 0)
         return -1;
     programs_init(&s->programs);
+    programs_init(&s->threads);
     if (chains_init(&s->chains, CHAINS_MAX) < 0 || grow(s) < 0) {
         samples_free(s);
         return -1;
@@ -355,6 +386,7 @@ void samples_free(struct samples *s)
 {
     images_free(&s->images);
     programs_free(&s->programs);
+    programs_free(&s->threads);
     chains_free(&s->chains);
     free(s->counts);
     free(s->buckets);

@@ -53,6 +53,7 @@ struct last_chain {
 struct samples {
     struct images images;
     struct programs programs;
+    struct programs threads; // names: of thread `task`, which is `parent`'s
     struct chains chains;
     struct sample_count *counts;
     uint32_t count, room;
@@ -80,5 +81,9 @@ struct samples_cut {
     uint64_t any, deep, unreadable, broken;
 };
 struct samples_cut samples_cut(const struct samples *s);
+// The name of the task's thread: its last own one, or that of the task's last
+// program; "?": unknown. thread == task: of the task.
+const char *samples_thread_name(const struct samples *s, uint32_t task,
+                                uint32_t thread);
 // Reads a piece of the stream; the arguments and result are stream_read's.
 size_t samples_add_stream(struct samples *s, const void *bytes, size_t size);

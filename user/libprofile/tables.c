@@ -26,6 +26,27 @@ bool view_by_name(const char *name, enum view_by *out)
     return false;
 }
 
+static uint32_t task_of(const struct samples *s, uint32_t thread)
+{
+    uint32_t i = 0;
+
+    while (i < s->count && s->counts[i].thread != thread)
+        i++;
+    return i < s->count ? s->counts[i].task : 0;
+}
+
+void key_text(char *out, size_t size, const struct samples *s, enum view_by by,
+              const struct view_row *row)
+{
+    uint32_t task = by == BY_THREAD ? task_of(s, row->key) : row->key;
+
+    if (by == BY_CPU)
+        snprintf(out, size, "CPU %u", row->key);
+    else
+        snprintf(out, size, "%s %u %s", by == BY_TASK ? "task" : "thread",
+                 row->key, samples_thread_name(s, task, row->key));
+}
+
 static void add_row(struct table *t, const struct view *v, bool places,
                     const struct view_row *row, const struct naming *naming)
 {

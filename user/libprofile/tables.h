@@ -11,6 +11,10 @@ struct naming {
 // Returns false if there is no sort key of this name.
 bool view_by_name(const char *name, enum view_by *out);
 
+// The name of a row by thread, CPU or task: "task 7 lua".
+void key_text(char *out, size_t size, const struct samples *s, enum view_by by,
+              const struct view_row *row);
+
 // Prints the rows that have samples of their own, at most `limit` (0: all), and
 // a summary of the rows left out.
 void rows_print(const struct view *v, enum view_by by, uint32_t limit,

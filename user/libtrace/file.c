@@ -15,6 +15,7 @@
 
 struct trace_name {
     uint32_t thread, task;
+    uint64_t since; // of a change to come
     char name[NAME_BYTES + 1];
 };
 
@@ -42,14 +43,30 @@ static struct trace_name *find_name(const struct trace_file *f, uint32_t thread)
     return NULL;
 }
 
+// Up to the end of its line: `echo NAME >/proc/self/comm` writes that, too.
 // Bytes that a terminal might take for more than a character become '?'.
 static void copy_name(char *out, const char *name)
 {
     size_t n = 0;
 
-    for (; n < NAME_BYTES && name[n]; n++)
-        out[n] = name[n] > ' ' && name[n] <= '~' ? name[n] : '?';
+    for (; n < NAME_BYTES && name[n] && name[n] != '\n'; n++)
+        out[n] = name[n] >= ' ' && name[n] <= '~' ? name[n] : '?';
     out[n] = '\0';
+}
+
+// Room for one more of `list`, whose size doubles. False: no memory.
+static bool make_room(struct trace_name **list, uint32_t count, uint32_t *room)
+{
+    uint32_t more = *room ? *room * 2 : 64;
+
+    if (count < *room)
+        return true;
+    void *bytes = realloc(*list, more * sizeof(**list));
+    if (!bytes)
+        return false;
+    *list = bytes;
+    *room = more;
+    return true;
 }
 
 // Without memory for it a thread is shown by its number.
@@ -58,14 +75,8 @@ static void set_name(struct trace_file *f, uint32_t thread, uint32_t task,
 {
     struct trace_name *n = find_name(f, thread);
 
-    if (!n && f->name_count == f->name_room) {
-        uint32_t room = f->name_room ? f->name_room * 2 : 64;
-        void *more = realloc(f->names, room * sizeof(*f->names));
-        if (!more)
-            return;
-        f->names = more;
-        f->name_room = room;
-    }
+    if (!n && !make_room(&f->names, f->name_count, &f->name_room))
+        return;
     if (!n)
         n = &f->names[f->name_count++];
     n->thread = thread;
@@ -103,23 +114,32 @@ const char *trace_file_nth_name(const struct trace_file *f, uint32_t n,
     return f->names[n].name;
 }
 
+// The kernel tells of tasks before their events are read: the first name is
+// that of the time before, too; later ones are set when it comes to their time.
 static void take_task(void *arg, const struct sprofile_task *t)
 {
-    if (t->kind != SPROFILE_T_ENDED)
-        set_name(arg, t->task, t->task, t->name);
+    struct trace_file *f = arg;
+    uint32_t thread = t->kind == SPROFILE_T_NAMED ? t->parent : t->task;
+
+    if (t->kind == SPROFILE_T_ENDED)
+        return;
+    if (!find_name(f, thread) ||
+        !make_room(&f->changes, f->change_count, &f->change_room)) {
+        set_name(f, thread, t->task, t->name);
+        return;
+    }
+    struct trace_name *c = &f->changes[f->change_count++];
+    *c = (struct trace_name){ thread, t->task, t->head.time, "" };
+    copy_name(c->name, t->name);
 }
 
-// A thread has its task's name.
-static void name_thread(struct trace_file *f, const struct trace_event *e)
+static void pass_names(struct trace_file *f, uint64_t until)
 {
-    struct trace_task_thread new;
-
-    if (!trace_fields(e, &new, sizeof(new)))
-        return;
-    const struct trace_name *known = find_name(f, new.task);
-    if (known) {
-        struct trace_name task = *known; // set_name may move it
-        set_name(f, new.thread, new.task, task.name);
+    for (; f->changed < f->change_count; f->changed++) {
+        const struct trace_name *c = &f->changes[f->changed];
+        if (c->since > until)
+            return;
+        set_name(f, c->thread, c->task, c->name);
     }
 }
 
@@ -141,8 +161,7 @@ static void pass_event(void *arg, const struct trace_event *e)
     struct trace_file *f = arg;
 
     pass_sensed(f, e->time);
-    if (e->type == TRACE_task_thread)
-        name_thread(f, e);
+    pass_names(f, e->time);
     f->event(f->arg, e);
 }
 
@@ -411,12 +430,14 @@ const char *trace_file_events(struct trace_file *f,
     f->event = event;
     f->arg = arg;
     f->sensed_count = 0;
-    f->name_count = 0; // those that the last reading has left are later ones
+    // Those that the last reading has left are later ones.
+    f->name_count = f->change_count = f->changed = 0;
     const char *problem = walk(f, false);
     if (!problem)
         problem = walk(f, true);
     trace_reader_finish(&f->reader);
     pass_sensed(f, UINT64_MAX);
+    pass_names(f, UINT64_MAX);
     if (!problem && f->has_end && (f->sensors.cut_off || f->sensors.unknown))
         problem = "what it has of sensors is damaged, or of a later version";
     return problem;
@@ -431,7 +452,8 @@ void trace_file_close(struct trace_file *f)
     free(f->chunks);
     functions_free(&f->functions);
     free(f->names);
+    free(f->changes);
     f->chunks = NULL;
-    f->names = NULL;
+    f->names = f->changes = NULL;
     f->in = NULL;
 }

@@ -34,6 +34,8 @@ struct trace_file {
     uint64_t bytes;
     struct trace_name *names;
     uint32_t name_count, name_room;
+    struct trace_name *changes; // of names, in the order of time
+    uint32_t change_count, change_room, changed;
     bool has_sensors; // `sensors` is there
     uint8_t *chunks;  // of sensors, until then
     size_t chunks_used, chunks_room;

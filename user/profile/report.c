@@ -13,12 +13,9 @@ void row_name(char *out, size_t size, const struct view_row *row, void *arg)
     const struct image *image =
         row->image < images->count ? &images->list[row->image] : NULL;
     enum view_by by = r->settings->by;
-    static const char *const keys[] = {
-        [BY_THREAD] = "thread", [BY_CPU] = "CPU", [BY_TASK] = "task"
-    };
 
     if (by != BY_SYMBOL && by != BY_ADDRESS) {
-        snprintf(out, size, "%s %u", keys[by], row->key);
+        key_text(out, size, &r->event->samples, by, row);
         return;
     }
     int n = row->name != NULL

@@ -9,7 +9,9 @@
 struct trace_place {
     u32 at;    // address of the next record
     u32 limit; // end of its page; 0: no record fits
-    u32 epoch; // of the last TIME record: the time without its low bits
+    // Of the last TIME record: the time without its low bits. An earlier one:
+    // the next record needs a TIME record before it.
+    u32 epoch;
     u32 count; // of records, but for those of traced functions
 };
 
