@@ -2,6 +2,7 @@
 #include "header.h"
 
 #include "core_clock.h"
+#include "shares.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
@@ -33,11 +34,16 @@ static void print_samples(FILE *out, const struct sprofile_info *i,
     print_number(out, "kernel", i->kernel);
     print_number(out, "irq", i->irq);
     print_number(out, "idle", i->idle);
-    print_number(out, "irqs_off", i->irqs_off);
+    enum source_masked masked = source_masked(i->source);
+    if (masked == MASKED_EVERYWHERE || masked == MASKED_UNKNOWN)
+        fputs("  \"irqs_off\": null,\n", out);
+    else
+        print_number(out, "irqs_off", i->irqs_off);
     print_number(out, "others", i->others);
     print_number(out, "missed", i->missed);
     print_number(out, "throttled", i->throttled);
     fprintf(out, "  \"starved\": %s,\n", header_starved(i) ? "true" : "false");
+    fprintf(out, "  \"late\": %s,\n", header_late(i) ? "true" : "false");
 }
 
 void header_print_json(FILE *out, const struct sprofile_info *info,

@@ -6,11 +6,15 @@
 
 #define NORMAL_95 1.96 // standard deviations
 
-// Whether the source can interrupt all kernel code. (nmi-ipi is sent by an
-// ordinary, maskable interrupt of the boot CPU.)
-static bool interrupts_all(const char *source)
+enum source_masked source_masked(const char *source)
 {
-    return strncmp(source, "nmi-", 4) == 0 && strcmp(source, "nmi-ipi") != 0;
+    if (strcmp(source, SPROFILE_POINT_SOURCE) == 0)
+        return MASKED_UNKNOWN;
+    if (strcmp(source, "nmi-ipi") == 0)
+        return MASKED_BOOT_CPU;
+    return strncmp(source, "nmi-", 4) == 0 || strcmp(source, "pmc") == 0
+               ? MASKED_NOWHERE
+               : MASKED_EVERYWHERE;
 }
 
 static int compare(const void *a, const void *b)
@@ -68,7 +72,7 @@ static bool is_divided(const struct sample_count *c, uint32_t event, bool all)
 void shares_even(struct samples *s, uint32_t event,
                  const struct sprofile_info *info)
 {
-    bool all = interrupts_all(info->source);
+    bool all = source_masked(info->source) == MASKED_NOWHERE;
     if (info->event[0] != '\0' || info->missed == 0)
         return;
     struct sample_count **list = malloc((s->count + 1) * sizeof(*list));

@@ -14,6 +14,17 @@
 
 #include "samples.h"
 
+// Where the interrupts of a source cannot interrupt code that has interrupts
+// off. (nmi-ipi is sent by an ordinary interrupt of the boot CPU. The code at
+// trace points has them off or on.)
+enum source_masked {
+    MASKED_NOWHERE, // NMIs
+    MASKED_BOOT_CPU,
+    MASKED_EVERYWHERE,
+    MASKED_UNKNOWN,
+};
+enum source_masked source_masked(const char *source);
+
 // Divides the periods of event `event`, which `info` describes. The sums do not
 // change. May be repeated when more samples were added.
 void shares_even(struct samples *s, uint32_t event,
