@@ -1,5 +1,6 @@
 // The header of reports: it shows every deviation from the requested options,
 // and no value that is unknown.
+// link: user/libprofile/check.c user/libprofile/binomial.c
 // link: user/libprofile/core_clock.c
 // link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c
@@ -84,6 +85,7 @@ static void all_well(void **state UNUSED)
     says("\"random\": 1,\n");
     says("\"expected\": 90,\n");
     says("\"tasks_lost\": 0,\n");
+    says("\"check\": null,\n");
     says("\"cycles\": 8500,\n  \"interrupts\": 34,\n"
          "  \"tool_cycles\": 20000000,\n");
 }
@@ -135,6 +137,22 @@ static void shares_said(void **state UNUSED)
     says("Shares:  of time, by 100 samples: 50 % +- 9.8, 10 % +- 5.9, 1 % +- "
          "2.0 (95 % sure)\n");
     says_not("Names:");
+    says_not("at the same moments");
+    counts[1].cpu = 1;
+    counts[1].thread = 1;
+    print(&info, &asked, false);
+    says("(95 % sure)\n         2 CPUs are sampled at the same moments: up to "
+         "+- "
+         "13.9 at 50 % where they do the\n         same\n");
+    info.user_cycles = 900;
+    info.kernel_cycles = 100;
+    info.idle_cycles = 990;
+    print(&info, &asked, false);
+    says("Check:   user 45.2 % (ledger 45.2), kernel 5.0 % (ledger 5.0), idle "
+         "49.7 % (ledger 49.7): no more than chance (p = 1)\n");
+    info.idle_cycles = 90;
+    print(&info, &asked, false);
+    says(": not by chance");
     counts[1].period = 60; // six ticks each
     counts[1].squares = 360;
     strcpy(info.event, "cycles");

@@ -83,9 +83,12 @@ def test_text():
     assert "missed" in lines[3] and "cycles a sample" in lines[4]
     assert re.fullmatch(r"Shares:  of time, by \d+ samples: 50 % \+- [\d.]+, 10 "
                         r"% \+- [\d.]+, 1 % \+- [\d.]+ \(95 % sure\)", lines[5])
-    assert lines[7].split() == ["Address", "Samples", "Percent", "Symbol"]
-    assert [line.split()[3] for line in lines[8:11]][0] == "burn_a"
-    assert lines[8].split()[0].startswith("0x")
+    assert re.fullmatch(r"Check:   user 100.0 % \(ledger [\d.]+\), kernel 0.0 % "
+                        r"\(ledger [\d.]+\): no more than chance \(p = [\d.]+\)",
+                        lines[6])
+    assert lines[8].split() == ["Address", "Samples", "Percent", "Symbol"]
+    assert [line.split()[3] for line in lines[9:12]][0] == "burn_a"
+    assert lines[9].split()[0].startswith("0x")
 
 
 def test_random_repeats():

@@ -1,5 +1,6 @@
 #include "header.h"
 
+#include "check.h"
 #include "core_clock.h"
 #include "lib/types.h"
 #include "shares.h"
@@ -7,6 +8,7 @@
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 double percent(double part, double whole)
@@ -259,6 +261,12 @@ static void print_shares(FILE *out, const struct sprofile_info *info,
         fprintf(out, " (as precise as %.0f of equal weight)", h.effective);
     fprintf(out, ": 50 %% +- %.1f, 10 %% +- %.1f, 1 %% +- %.1f (95 %% sure)\n",
             shares_points(&h, 50), shares_points(&h, 10), shares_points(&h, 1));
+    uint32_t cpus = shares_together(s, event, info);
+    if (cpus > 1)
+        fprintf(out,
+                "         %u CPUs are sampled at the same moments: up to +- "
+                "%.1f at 50 %% where they do the\n         same\n",
+                cpus, shares_points(&h, 50) * sqrt(cpus));
 }
 
 void header_print(FILE *out, const struct sprofile_info *info,
@@ -275,6 +283,7 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_cost(out, info);
     core_clock_print(out, &info->clock, info->tsc_hz);
     print_shares(out, info, s, event);
+    check_print(out, info, s, event, info->cycles / cpu_cycles(info));
     if (unknown > 0)
         fprintf(out,
                 "Names:   %" PRIu64 " samples lie in no function that their "

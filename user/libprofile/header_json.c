@@ -1,6 +1,7 @@
 // The report header as JSON, in the same form for every tool.
 #include "header.h"
 
+#include "check.h"
 #include "core_clock.h"
 #include "shares.h"
 #include "user/libstrobe/strobe.h"
@@ -60,6 +61,7 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "random", info->random);
     print_number(out, "cpus", info->cpus);
     print_samples(out, info, unknown);
+    check_print_json(out, info, s);
     print_number(out, "unreadable", info->unreadable);
     print_number(out, "tasks_lost", info->tasks_lost + s->programs.forgotten);
     print_number(out, "malformed", s->reader.malformed);
