@@ -340,18 +340,19 @@ static void host_busy(void **state UNUSED)
     print(&info, &asked, false);
     says_not("Wrong:");
     says("Late:    the host kept the machine for 58199 of 60754 ms:\n");
-    says(" Another source does not help\n");
+    says(" Another source\n         does not help\n");
     says_not("icount");
     print(&info, &asked, true);
     says("\"starved\": false");
     says("\"late\": true");
     info.cpus = 8;
     print(&info, &asked, false);
-    says("the host kept the CPUs for 58199 of 60754 ms, or (QEMU --icount) the "
-         "other CPUs' turns did:\n");
+    says(
+        "Late:    the host, or (QEMU --icount) the other CPUs' turns, kept the "
+        "CPUs for 58199 of 60754 ms:\n");
     strcpy(info.source, "lapic");
     print(&info, &asked, false);
-    says("Late:    interrupts were off, or the host kept the CPUs for 58199");
+    says("Late:    interrupts were off, or the host, or (QEMU --icount)");
     says_not("does not help");
     info.missed = 2555 / LATE_PART;
     print(&info, &asked, false);
@@ -360,6 +361,25 @@ static void host_busy(void **state UNUSED)
     strcpy(info.event, "cycles");
     print(&info, &asked, false);
     says_not("Late:");
+}
+
+// No sample takes a tenth of a millisecond of its CPU.
+static void kept_in_samples(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.cycles = 100000ull * info.interrupts; // of a nanosecond
+    print(&info, &asked, false);
+    says_not("not sampling alone");
+    info.cycles++;
+    print(&info, &asked, false);
+    says(" the tool itself\n         That is not sampling alone: the host, or "
+         "(QEMU --icount) the other CPUs' turns,\n         kept CPUs in the "
+         "middle of interrupts\n");
+    info.cpus = 1;
+    print(&info, &asked, false);
+    says("the host\n");
 }
 
 // Where code with interrupts off is not seen, no share of it is stated.
@@ -397,7 +417,7 @@ int main(void)
         cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
         cmocka_unit_test(chains_not_whole), cmocka_unit_test(clock_named),
         cmocka_unit_test(elsewhere),        cmocka_unit_test(host_busy),
-        cmocka_unit_test(masked),
+        cmocka_unit_test(masked),           cmocka_unit_test(kept_in_samples),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

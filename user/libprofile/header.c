@@ -11,6 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#define INTERRUPT_NS 100000 // no sample takes as long
+
 double percent(double part, double whole)
 {
     return whole > 0 ? 100.0 * part / whole : 0.0;
@@ -156,6 +158,12 @@ bool header_late(const struct sprofile_info *info)
     return info->event[0] == '\0' && info->missed > came(info) / LATE_PART;
 }
 
+// What the other CPUs do under QEMU's --icount while one runs.
+static const char *or_turns(const struct sprofile_info *info)
+{
+    return info->cpus > 1 ? ", or (QEMU --icount) the other CPUs' turns," : "";
+}
+
 // Prints for how much of the time no tick was taken, and why. (Within the
 // machine an NMI waits for the handler of another NMI only.)
 static void print_late(FILE *out, const struct sprofile_info *info)
@@ -164,17 +172,16 @@ static void print_late(FILE *out, const struct sprofile_info *info)
 
     if (!header_late(info))
         return;
-    fprintf(
-        out,
-        "Late:    %sthe host kept the %s for %.0f of %.0f ms%s:\n"
-        "         the ticks of that time came late, several in one sample. "
-        "The cost has such time,\n         too. %s\n",
-        nmi ? "" : "interrupts were off, or ",
-        info->cpus > 1 ? "CPUs" : "machine",
-        info->missed * (info->period / 1e6), came(info) * (info->period / 1e6),
-        info->cpus > 1 ? ", or (QEMU --icount) the other CPUs' turns did" : "",
-        nmi ? "Another source does not help"
-            : "An NMI source sees code with interrupts off");
+    fprintf(out,
+            "Late:    %sthe host%s kept the %s for %.0f of %.0f ms:\n"
+            "         the ticks of that time came late, several in one sample. "
+            "%s\n",
+            nmi ? "" : "interrupts were off, or ", or_turns(info),
+            info->cpus > 1 ? "CPUs" : "machine",
+            info->missed * (info->period / 1e6),
+            came(info) * (info->period / 1e6),
+            nmi ? "Another source\n         does not help"
+                : "A source by\n         NMI sees code with interrupts off");
 }
 
 // Sum of the cycles of all sampled CPUs while the session ran.
@@ -240,6 +247,12 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
         fprintf(out, "; %.3f %% the tool itself",
                 percent(info->tool_cycles, cpu_cycles(info)));
     fputc('\n', out);
+    if (info->tsc_hz > 0 &&
+        info->cycles / 1e-9 / info->tsc_hz > (double)interrupts * INTERRUPT_NS)
+        fprintf(out,
+                "         That is not sampling alone: the host%s\n"
+                "         kept CPUs in the middle of interrupts\n",
+                or_turns(info));
 }
 
 // Prints what percentages refer to, and their confidence interval.
