@@ -156,6 +156,10 @@ struct sprofile_info {
     uint64_t interrupts;  // the number of interrupts in `cycles`
     // Its cycles: of all CPUs since BEGIN, without pauses.
     struct strobe_core_clock clock;
+    // TSC cycles of the targets by the ledger, in the modes of the samples. In
+    // a system session: of all CPUs, without the profiling task and the
+    // interrupts that take samples. In a task session `irq` and `idle` are 0.
+    uint64_t user_cycles, kernel_cycles, irq_cycles, idle_cycles;
 };
 
 #define SPROFILE_COUNTS_MAX 16

@@ -113,33 +113,48 @@ static u64 system_cycles(const struct session *s)
     return sum;
 }
 
-static u64 cycles_of(const struct session *s, struct task *t)
+static void add_times(struct task *t, void *arg)
 {
-    u64 user, kernel;
+    u64 *in = arg, user, kernel;
     task_times_locked(t, &user, &kernel);
-    return (s->modes.user ? user : 0) + (s->modes.kernel ? kernel : 0);
+    in[MODE_USER] += user;
+    in[MODE_KERNEL] += kernel;
 }
 
-struct sum {
-    const struct session *session;
-    u64 cycles;
-};
-
-static void add_cycles(struct task *t, void *arg)
-{
-    struct sum *sum = arg;
-    sum->cycles += cycles_of(sum->session, t);
-}
-
-// TSC cycles consumed by all targets, living and ended, in the modes in which
-// ticks come due.
-static u64 targets_cycles(struct session *s)
+// TSC cycles consumed by all targets, living and ended.
+static void read_targets(struct session *s, u64 *in)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
-    struct sum sum = { s, s->ended_cycles };
-    stream_each_target(&s->stream, add_cycles, &sum);
+    memcpy(in, s->ended, sizeof(s->ended));
+    stream_each_target(&s->stream, add_times, in);
     spin_unlock_irq(&tasks_lock, flags);
-    return sum.cycles;
+}
+
+// A sample in an idle thread counts as idle, whether it halts or not. An
+// interrupt that takes samples is not sampled itself.
+static void add_modes(u32 cpu, u64 *in)
+{
+    const struct account *vectors = cpus[cpu]->ledger->vectors;
+    struct ledger_sums all;
+    u64 user, awake;
+    ledger_sums(cpu, &all);
+    thread_times(sched_idle_thread(cpu), &user, &awake);
+    in[MODE_USER] += all.user;
+    in[MODE_KERNEL] += all.kernel - awake;
+    in[MODE_IRQ] += all.irq - ledger_read(cpus[cpu], &vectors[VECTOR_NMI]) -
+                    ledger_read(cpus[cpu], &vectors[LEDGER_SAMPLING]);
+    in[MODE_IDLE] += all.idle + awake;
+}
+
+// TSC cycles of all CPUs, without the profiling task.
+static void read_modes(const struct session *s, u64 *in)
+{
+    u64 user, kernel;
+    for (u32 i = 0; i < cpu_count; i++)
+        add_modes(i, in);
+    task_times(s->stream.profiler, &user, &kernel);
+    in[MODE_USER] -= user;
+    in[MODE_KERNEL] -= kernel;
 }
 
 // Called right after quiesce. The time of a system session is that of all CPUs.
@@ -157,9 +172,14 @@ static void read_sums(struct session *s, struct session_sums *out)
         out->all += boundary[i].time;
         out->ticks += boundary[i].ticks;
     }
-    out->targets = s->stream.task  ? targets_cycles(s)
-                   : s->modes.idle ? out->all
-                                   : system_cycles(s);
+    if (s->stream.task) {
+        read_targets(s, out->in);
+        out->targets = (s->modes.user ? out->in[MODE_USER] : 0) +
+                       (s->modes.kernel ? out->in[MODE_KERNEL] : 0);
+        return;
+    }
+    read_modes(s, out->in);
+    out->targets = s->modes.idle ? out->all : system_cycles(s);
 }
 
 // Adds to `sums` what has passed since `s->since`.
@@ -168,6 +188,8 @@ static void add_passed(struct session *s, struct session_sums *sums)
     struct session_sums now;
     read_sums(s, &now);
     sums->targets += now.targets - s->since.targets;
+    for (u32 mode = 0; mode < MODES; mode++)
+        sums->in[mode] += now.in[mode] - s->since.in[mode];
     sums->in_handlers += now.in_handlers - s->since.in_handlers;
     sums->all += now.all - s->since.all;
     sums->ticks += now.ticks - s->since.ticks;
@@ -383,7 +405,7 @@ void session_end(struct stream *stream)
 static void target_left(struct stream *stream, struct task *t)
 {
     struct session *s = session_of(stream);
-    s->ended_cycles += cycles_of(s, t);
+    add_times(t, s->ended);
 }
 
 static const struct stream_kind sampling = {
@@ -470,4 +492,8 @@ void session_info(struct stream *stream, struct sprofile_info *out)
     out->tsc_hz = clock_tsc_hz();
     out->clock.tsc_error_ppm = clock_tsc_error_ppm();
     out->expected = expected(s, &sums, out);
+    out->user_cycles = sums.in[MODE_USER];
+    out->kernel_cycles = sums.in[MODE_KERNEL];
+    out->irq_cycles = sums.in[MODE_IRQ];
+    out->idle_cycles = sums.in[MODE_IDLE];
 }

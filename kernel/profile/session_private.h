@@ -49,6 +49,7 @@ struct session_modes {
 // Cumulative sums at one moment, or their growth over an interval.
 struct session_sums {
     u64 targets;     // TSC cycles of the targets, in modes where ticks come due
+    u64 in[MODES];   // the same in all modes, by mode, but without the tool
     u64 in_handlers; // TSC cycles of all CPUs in handlers (expected_samples.h)
     u64 all;         // TSC cycles of all CPUs
     u64 ticks;       // due on all CPUs, if the source counts them
@@ -68,7 +69,7 @@ struct session {
     // At the start of the current interval; of all intervals before it.
     struct session_sums since, before;
     u64 cost, interrupts;     // charged: TSC cycles, and of how many (cost.c)
-    u64 ended_cycles;         // of ended targets; tasks_lock
+    u64 ended[MODES];         // TSC cycles of ended targets; tasks_lock
     struct session_cpu cpu[]; // of each CPU
 };
 

@@ -1,6 +1,7 @@
 // tools/strobe-src: the output of the exporters, also for malformed files, and
 // the choice of an image's ELF file. Files are changed in every byte and
 // truncated at every byte.
+// link: user/libprofile/check.c user/libprofile/binomial.c
 // link: user/libprofile/core_clock.c
 // link: tools/strobe-src/traced.c user/libprofile/call_paths.c
 // link: user/libprofile/call_tables.c user/libprofile/calls_file.c

@@ -1,5 +1,6 @@
 // The header of reports: it shows every deviation from the requested options,
 // and no value that is unknown.
+// link: user/libprofile/check.c user/libprofile/binomial.c
 // link: user/libprofile/core_clock.c
 // link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c
@@ -84,6 +85,7 @@ static void all_well(void **state UNUSED)
     says("\"random\": 1,\n");
     says("\"expected\": 90,\n");
     says("\"tasks_lost\": 0,\n");
+    says("\"check\": null,\n");
     says("\"cycles\": 8500,\n  \"interrupts\": 34,\n"
          "  \"tool_cycles\": 20000000,\n");
 }
@@ -135,6 +137,22 @@ static void shares_said(void **state UNUSED)
     says("Shares:  of time, by 100 samples: 50 % +- 9.8, 10 % +- 5.9, 1 % +- "
          "2.0 (95 % sure)\n");
     says_not("Names:");
+    says_not("at the same moments");
+    counts[1].cpu = 1;
+    counts[1].thread = 1;
+    print(&info, &asked, false);
+    says("(95 % sure)\n         2 CPUs are sampled at the same moments: up to "
+         "+- "
+         "13.9 at 50 % where they do the\n         same\n");
+    info.user_cycles = 900;
+    info.kernel_cycles = 100;
+    info.idle_cycles = 990;
+    print(&info, &asked, false);
+    says("Check:   user 45.2 % (ledger 45.2), kernel 5.0 % (ledger 5.0), idle "
+         "49.7 % (ledger 49.7): no more than chance (p = 1)\n");
+    info.idle_cycles = 90;
+    print(&info, &asked, false);
+    says(": not by chance");
     counts[1].period = 60; // six ticks each
     counts[1].squares = 360;
     strcpy(info.event, "cycles");
@@ -263,7 +281,7 @@ static void starved(void **state UNUSED)
     struct sprofile_options asked = { 0 };
 
     info.expected = 4035;
-    info.taken = 0;
+    info.taken = info.missed = 0;
     print(&info, &asked, false);
     assert_ptr_equal(strstr(text, "Wrong:   0 of 4035 samples came"), text);
     says("-s NAME");
@@ -273,9 +291,14 @@ static void starved(void **state UNUSED)
     assert_false(header_starved(&info));
     info.taken--;
     assert_true(header_starved(&info));
+    info.lost = 100; // part of those taken
+    assert_true(header_starved(&info));
     info.throttled = 3000; // these came; the header counts them
     assert_false(header_starved(&info));
     info.throttled = 0;
+    info.missed = 200;
+    assert_false(header_starved(&info));
+    info.missed = 0;
     info.expected = STARVED_LEAST - 1;
     info.taken = 0;
     assert_false(header_starved(&info));
@@ -287,6 +310,104 @@ static void starved(void **state UNUSED)
     says("\"starved\": false");
 }
 
+// The ticks of a timer come due on every CPU. Those of the target are missing
+// if a CPU had none, and not if they came while something else ran.
+static void elsewhere(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+
+    info.expected = 1000;
+    info.taken = info.missed = 0;
+    info.others = 1000;
+    assert_true(header_starved(&info)); // due: 2000 on both CPUs
+    info.others = 1990;
+    assert_false(header_starved(&info));
+    strcpy(info.event, "cycles"); // how many came due is not known
+    assert_true(header_starved(&info));
+}
+
+// The host ran the machine for 1.5 of each 41.5 ms: every tick is accounted
+// for, and no other source would have more samples.
+static void host_busy(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.cpus = 1;
+    info.expected = 60754;
+    info.taken = 2555;
+    info.missed = 58199;
+    print(&info, &asked, false);
+    says_not("Wrong:");
+    says("Late:    the host kept the machine for 58199 of 60754 ms:\n");
+    says(" Another source\n         does not help\n");
+    says_not("icount");
+    print(&info, &asked, true);
+    says("\"starved\": false");
+    says("\"late\": true");
+    info.cpus = 8;
+    print(&info, &asked, false);
+    says(
+        "Late:    the host, or (QEMU --icount) the other CPUs' turns, kept the "
+        "CPUs for 58199 of 60754 ms:\n");
+    strcpy(info.source, "lapic");
+    print(&info, &asked, false);
+    says("Late:    interrupts were off, or the host, or (QEMU --icount)");
+    says_not("does not help");
+    info.missed = 2555 / LATE_PART;
+    print(&info, &asked, false);
+    says_not("Late:");
+    info.missed = 58199; // periods that were merged on purpose
+    strcpy(info.event, "cycles");
+    print(&info, &asked, false);
+    says_not("Late:");
+}
+
+// No sample takes a tenth of a millisecond of its CPU.
+static void kept_in_samples(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.cycles = 100000ull * info.interrupts; // of a nanosecond
+    print(&info, &asked, false);
+    says_not("not sampling alone");
+    info.cycles++;
+    print(&info, &asked, false);
+    says(" the tool itself\n         That is not sampling alone: the host, or "
+         "(QEMU --icount) the other CPUs' turns,\n         kept CPUs in the "
+         "middle of interrupts\n");
+    info.cpus = 1;
+    print(&info, &asked, false);
+    says("the host\n");
+}
+
+// Where code with interrupts off is not seen, no share of it is stated.
+static void masked(void **state UNUSED)
+{
+    static const struct {
+        const char *source, *text, *json;
+    } cases[] = {
+        { "nmi-pit", "; 25.0% with interrupts off\n", "\"irqs_off\": 20," },
+        { "pmc", "; 25.0% with interrupts off\n", "\"irqs_off\": 20," },
+        { "nmi-ipi", "; 25.0% with interrupts off (not seen on CPU 0)\n",
+          "\"irqs_off\": 20," },
+        { "lapic", "; interrupts off: not seen by lapic\n",
+          "\"irqs_off\": null," },
+        { "trace", "; interrupts off: not known\n", "\"irqs_off\": null," },
+    };
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    for (u32 i = 0; i < ARRAY_SIZE(cases); i++) {
+        strcpy(info.source, cases[i].source);
+        print(&info, &asked, false);
+        says(cases[i].text);
+        print(&info, &asked, true);
+        says(cases[i].json);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +416,8 @@ int main(void)
         cmocka_unit_test(by_period),        cmocka_unit_test(events_at_a_rate),
         cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
         cmocka_unit_test(chains_not_whole), cmocka_unit_test(clock_named),
+        cmocka_unit_test(elsewhere),        cmocka_unit_test(host_busy),
+        cmocka_unit_test(masked),           cmocka_unit_test(kept_in_samples),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // Samples reconciled with a trace: what is removed, and the statistical model,
 // by samples drawn from known shares.
 //
+// link: user/libprofile/binomial.c
 // link: user/libprofile/reconcile.c user/libprofile/functions.c
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/user_chain.c user/libprofile/chains.c

@@ -148,7 +148,6 @@ static void less_error(void **state UNUSED)
         even += (p - 50) * (p - 50) / DRAWS;
         assert_true(many.period == period);
         h = shares_of(&many, 0);
-        assert_true(h.effective > 399.9);
         bound = shares_points(&h, 50);
         samples_free(&many);
     }
@@ -158,8 +157,62 @@ static void less_error(void **state UNUSED)
                   "95 %% bound %.2f\n",
                   by_weight, even, bound);
     assert_true(even < 0.75 * by_weight);
-    // The bound is 1.96 standard deviations, to four standard errors.
-    assert_true(fabs(1.96 * even / bound - 1) < 4 / sqrt(2.0 * DRAWS));
+    // The bound is at least 1.96 standard deviations, to four standard errors.
+    assert_true(1.96 * even / bound - 1 < 4 / sqrt(2.0 * DRAWS));
+}
+
+// The host runs the machine for moments that are shorter than the functions: a
+// late tick and the few after it sample the same function, and are as good as
+// one sample.
+static void moments(void **state UNUSED)
+{
+    static const u32 pcs[] = { 0x1000, 0x1000, 0x2000, 0x3000 };
+    struct sprofile_info info = late("nmi-hpet");
+    double error = 0, bound;
+    for (u32 n = 0; n < DRAWS; n++) {
+        begin();
+        for (u32 moment = 0; moment < 160; moment++) {
+            u32 pc = pcs[random_below(4)];
+            sample(&many, 7, pc, 20000);
+            for (u32 i = random_below(2); i < 2; i++)
+                sample(&many, 7, pc, 1000);
+        }
+        shares_even(&many, 0, &info);
+        double p = share(0x1000);
+        error += (p - 50) * (p - 50) / DRAWS;
+        struct shares h = shares_of(&many, 0);
+        bound = shares_points(&h, 50);
+        samples_free(&many);
+    }
+    print_message("# rms error %.2f points, reported 95 %% bound %.2f\n",
+                  sqrt(error), bound);
+    // Although the samples after a late tick make it a tenth larger.
+    assert_true(1.96 * sqrt(error) / bound - 1.1 < 4 / sqrt(2.0 * DRAWS));
+}
+
+// Samples of one moment: of all CPUs, where the source interrupts all at once.
+static void at_once(void **state UNUSED)
+{
+    static struct sample_count counts[] = {
+        { .samples = 1, .thread = 1, .cpu = 0 },
+        { .samples = 1, .thread = 1, .cpu = 1 },
+        { .samples = 1, .thread = 1, .cpu = 2, .event = 1 },
+        { .samples = 1, .thread = 0, .cpu = 3, .mode = MODE_IDLE },
+        { .samples = 1, .thread = 2, .cpu = 1 },
+    };
+    struct samples s = { .counts = counts, .count = 4 };
+    struct sprofile_info info = { .source = "nmi-hpet", .random = 1 };
+
+    assert_int_equal(shares_together(&s, 0, &info), 1); // one thread moved
+    s.count = 5;
+    assert_int_equal(shares_together(&s, 0, &info), 2);
+    assert_int_equal(shares_together(&s, 1, &info), 1);
+    strcpy(info.source, "lapic"); // each CPU has its own random distances
+    assert_int_equal(shares_together(&s, 0, &info), 1);
+    info.random = 0;
+    assert_int_equal(shares_together(&s, 0, &info), 2);
+    strcpy(info.event, "cycles");
+    assert_int_equal(shares_together(&s, 0, &info), 1);
 }
 
 // A kernel sample keeps its weight if its tick is late because interrupts were
@@ -220,7 +273,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(of_rows),    cmocka_unit_test(of_trees),
         cmocka_unit_test(less_error), cmocka_unit_test(only_chance),
-        cmocka_unit_test(not_events),
+        cmocka_unit_test(not_events), cmocka_unit_test(moments),
+        cmocka_unit_test(at_once),
     };
 
     fill();

@@ -9,6 +9,7 @@
 #include "kernel/profile/sample.h"
 #include "kernel/stream/stream.h"
 #include "kernel/task/task.h"
+#include "kernel/time/ledger.h"
 #include "lib/string.h"
 #include "tests/kernel/sample_helpers.h"
 
@@ -45,6 +46,57 @@ KERNEL_TEST(session_samples_the_kernel)
     expect(i.source[0]);
     expect(i.rate_hz == 1000 || i.rate_hz == 1024); // the RTC has powers of 2
     expect(i.cpus == cpu_count);
+}
+
+struct ledger_times {
+    u64 kernel_task, idle, awake; // TSC cycles; awake: neither user nor idle
+};
+
+static struct ledger_times times_now(void)
+{
+    struct ledger_times t = { 0 };
+    u64 user;
+    task_times(&kernel_task, &user, &t.kernel_task);
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct ledger_sums all;
+        ledger_sums(i, &all);
+        t.idle += all.idle;
+        t.awake += all.elapsed - all.user - all.idle;
+    }
+    return t;
+}
+
+// A session's times are those that pass between its begin and its info.
+KERNEL_TEST(session_reports_the_times_of_the_ledger)
+{
+    struct task *targets[] = { &kernel_task, NULL };
+    for (u32 n = 0; n < ARRAY_SIZE(targets); n++) {
+        struct sprofile_options o = options(1000);
+        struct stream *s;
+        struct sprofile_info i;
+        struct ledger_times before = times_now();
+        if (!expect_begun(session_begin(targets[n], &o, &readers, &s)))
+            return;
+        struct ledger_times begun = times_now();
+        busy(2 * NSEC_PER_MSEC);
+        thread_sleep_until(clock_now_ns() + 2 * NSEC_PER_MSEC,
+                           WAIT_UNINTERRUPTIBLE);
+        struct ledger_times done = times_now();
+        session_info(s, &i);
+        struct ledger_times after = times_now();
+        session_end(s);
+        expect(!i.user_cycles);
+        if (targets[n]) {
+            expect(i.kernel_cycles >= done.kernel_task - begun.kernel_task);
+            expect(i.kernel_cycles <= after.kernel_task - before.kernel_task);
+            expect(!i.irq_cycles && !i.idle_cycles);
+            continue;
+        }
+        u64 passed = after.idle - before.idle + after.awake - before.awake;
+        expect(i.idle_cycles >= done.idle - begun.idle);
+        expect(i.kernel_cycles + i.irq_cycles + i.idle_cycles + i.tool_cycles <=
+               passed);
+    }
 }
 
 KERNEL_TEST(session_that_is_paused_takes_nothing)

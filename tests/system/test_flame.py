@@ -176,7 +176,7 @@ def test_header_is_the_reports(flame, page):
     facts = dict(zip(
         [e.text for e in page.driver.find_elements("tag name", "dt")],
         [e.text for e in page.driver.find_elements("tag name", "dd")]))
-    report = strobe("report", f"{ROOT}/build/flame.data").stdout
+    report = re.sub("\n +", " ", strobe("report", f"{ROOT}/build/flame.data").stdout)
     assert {"Source", "Samples", "Ticks", "Cost"} <= facts.keys()
     for name, text in facts.items():
         assert re.search(rf"^{name}: +{re.escape(text)}$", report, re.M), report

@@ -83,9 +83,12 @@ def test_text():
     assert "missed" in lines[3] and "cycles a sample" in lines[4]
     assert re.fullmatch(r"Shares:  of time, by \d+ samples: 50 % \+- [\d.]+, 10 "
                         r"% \+- [\d.]+, 1 % \+- [\d.]+ \(95 % sure\)", lines[5])
-    assert lines[7].split() == ["Address", "Samples", "Percent", "Symbol"]
-    assert [line.split()[3] for line in lines[8:11]][0] == "burn_a"
-    assert lines[8].split()[0].startswith("0x")
+    assert re.fullmatch(r"Check:   user 100.0 % \(ledger [\d.]+\), kernel 0.0 % "
+                        r"\(ledger [\d.]+\): no more than chance \(p = [\d.]+\)",
+                        lines[6])
+    assert lines[8].split() == ["Address", "Samples", "Percent", "Symbol"]
+    assert [line.split()[3] for line in lines[9:12]][0] == "burn_a"
+    assert lines[9].split()[0].startswith("0x")
 
 
 def test_random_repeats():
@@ -148,6 +151,8 @@ SCRIPTS = {
     "help": "profile --help",
     "text is no program": "echo nonsense >f; chmod +x f; profile ./f",
     "rows": "profile --rows 1 tester 10",
+    "error": "profile --json --error tester 10",
+    "error in text": "profile --error tester 10",
     "rows of a tree": "profile -g --rows 12 lua -e"
                       " 'for i=1,20000 do s=tostring(i) end'",
     "ends at once": "for i in 1 2 3 4 5 6 7 8 9 10; do"
@@ -272,6 +277,32 @@ def test_rows(results):
     tree = results["rows of a tree"].output
     lines = tree[tree.index("  Total    Self  Calls\n"):].splitlines()[1:]
     assert len(lines) == 13 and "--rows 0 shows all" in lines[12], tree
+
+
+def test_error(results):
+    """--error: each row's share has its own confidence interval (Wilson's)."""
+    r = report(results["error"])
+    whole, z2 = sum(row["period"] for row in r["rows"]), 1.959964 ** 2
+    for row in r["rows"]:
+        n, share = r["taken"], row["period"] / whole
+        middle = (share + z2 / 2 / n) / (1 + z2 / n)
+        half = (z2 * (share * (1 - share) / n + z2 / 4 / n ** 2)) ** 0.5 / (1 + z2 / n)
+        assert row["interval"] == pytest.approx([middle - half, middle + half],
+                                                abs=2e-6), (row, r)
+    assert re.search(r"^ *Address +Samples +Percent +95 % sure  Symbol\n0x\w+ +\d+ +"
+                     r"[\d.]+% +[\d.]+-[\d.]+%  burn_a$",
+                     results["error in text"].output, re.M), results["error in text"]
+
+
+def test_turns():
+    """Under --icount CPUs take turns: the header says why their ticks come late, and
+    that the cost has the other CPUs' time."""
+    result = vm("sprofile sh -c 'tester 20 & tester 20; wait'", "--icount", "1", smp=2)
+    assert result.status == 0, result
+    turns = r"the host, or \(QEMU --icount\) the other CPUs' turns,"
+    assert re.search(rf"^Late:    {turns} kept the CPUs for \d+ of \d+ ms:\n(.*\n)+"
+                     rf"Cost: .*\n         That is not sampling alone: {turns}$",
+                     result.output, re.M), result
 
 
 @pytest.mark.parametrize("name", ("task", "task that ends"))

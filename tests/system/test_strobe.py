@@ -67,6 +67,14 @@ def test_report(one):
     assert rows == one.of("/bin/tester")
 
 
+def test_report_error(one):
+    """--error: each row's share has its interval."""
+    text = strobe("report", "--rows", 0, "--error", one.file).stdout
+    rows = re.findall(r" ([\d.]+)% +([\d.]+)-([\d.]+)%  ", text)
+    assert rows and all(float(low) <= float(share) <= float(high)
+                        for share, low, high in rows), text
+
+
 def test_report_of_all(everything):
     text = strobe("report", "--rows", 0, "--no-inline",
                   everything.file).stdout

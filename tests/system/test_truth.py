@@ -145,6 +145,34 @@ def test_expected(source):
     assert abs(report["taken"] / report["expected"] - 1) < 0.003, report
 
 
+CHECKED = """
+profile --json -F 4000 dd if=/dev/zero of=/dev/null bs=1 count=50000 2>/dev/null
+profile --json -F 4000 -g -C sh -c "ls -lR /bin; sleep 0.01" | sed '1,/^{/{/^{/!d}'
+sprofile --json -F 8000 sh -c "ls -lR / 2>&1; usleep 100000" | sed '1,/^{/{/^{/!d}'
+profile --json -s lapic dd if=/dev/zero of=/dev/null bs=1 count=100000 2>/dev/null
+profile --json --fixed -F 20000 /test/call_share read 100 | sed '1,/^{/{/^{/!d}'
+"""
+
+
+@drawn
+def test_check():
+    """Each report compares its samples with the ledger: those at random distances by NMI
+    agree; those that see no code with interrupts off, or run in step, do not."""
+    result = vm(CHECKED, *FAST, smp=1)
+    assert result.status == 0, result
+    text, reports = result.output, []
+    while text.strip():
+        report, end = json.JSONDecoder().raw_decode(text.lstrip())
+        reports.append(report)
+        text = text.lstrip()[end:]
+    checks = [report["check"] for report in reports]
+    assert [check["p"] >= 0.001 for check in checks] == [True] * 3 + [False] * 2, checks
+    assert checks[2]["idle"][1] > 0.3, checks
+    for report, check in zip(reports, checks):
+        sampled = (report["kernel"] + report["irq"]) / report["taken"]
+        assert abs(sampled - check["kernel"][0]) < 1e-5, (report, check)
+
+
 @drawn
 def test_modes():
     """A handler and a thread have a quarter of the samples each, idle the rest. By NMI

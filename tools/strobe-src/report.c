@@ -13,6 +13,7 @@ struct report {
     const char *by_text, *rows_text;
     enum view_by by;
     bool lines;    // by source line
+    bool error;    // with confidence intervals
     uint32_t rows; // 0: all
 };
 
@@ -31,6 +32,8 @@ static const struct tool_option options[] = {
     { 'B', "by", "WHAT",
       "symbol (the default), address, line, thread, cpu, task",
       .text = &settings.by_text },
+    { 'E', "error", NULL, "The 95 % confidence interval of each row",
+      .flag = &settings.error },
     REPORT_OPTIONS,
 };
 static const struct tool tool = { .usage = "strobe report [OPTIONS] FILE",
@@ -104,7 +107,7 @@ static void show(struct profile *p, void *arg)
     } else {
         if (is_of_code())
             place_rows(p, &v);
-        rows_print(&v, settings.by, settings.rows,
+        rows_print(&v, settings.by, settings.rows, settings.error,
                    &(struct naming){
                        name_row, &(struct named){ p, profile_only_image(p) } });
     }

@@ -1,12 +1,17 @@
 #include "header.h"
 
+#include "check.h"
 #include "core_clock.h"
+#include "lib/types.h"
 #include "shares.h"
 #include "sources.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#define INTERRUPT_NS 100000 // no sample takes as long
 
 double percent(double part, double whole)
 {
@@ -20,16 +25,33 @@ bool header_expects(const struct sprofile_info *info)
     return info->rate_hz != 0 && !follows;
 }
 
-// Lost and throttled samples came, and the header has a line for them.
+// Ticks of the target that the header accounts for. (`lost` is part of
+// `taken`.)
 static uint64_t came(const struct sprofile_info *info)
 {
-    return info->taken + info->lost + info->throttled;
+    return info->taken + info->missed + info->throttled;
+}
+
+// Ticks that are in no column. Those of a timer come due on every CPU, so that
+// their sum is known: one that was expected for the target may have come
+// outside of it.
+static uint64_t absent(const struct sprofile_info *info)
+{
+    bool timer = info->event[0] == '\0';
+    double due = timer ? info->elapsed_ns / 1e9 * info->rate_hz * info->cpus
+                       : info->expected;
+    uint64_t outside = timer ? info->others : 0;
+    uint64_t all = MAX((uint64_t)due, info->expected);
+
+    all -= MIN(all, came(info) + outside);
+    return MIN(all, info->expected - MIN(info->expected, came(info)));
 }
 
 bool header_starved(const struct sprofile_info *info)
 {
     return header_expects(info) && info->expected >= STARVED_LEAST &&
-           came(info) < info->expected / STARVED_PART;
+           came(info) < info->expected / STARVED_PART &&
+           absent(info) > info->expected / 2;
 }
 
 static void print_starved(FILE *out, const struct sprofile_info *info)
@@ -78,6 +100,22 @@ static void print_source(FILE *out, const struct sprofile_info *info,
     fprintf(out, "         instead of sampler=%s\n", why);
 }
 
+// Prints the share of samples of code with interrupts off, or that the source
+// does not see such code.
+static void print_irqs_off(FILE *out, const struct sprofile_info *info)
+{
+    enum source_masked masked = source_masked(info->source);
+
+    if (masked == MASKED_UNKNOWN)
+        fputs("; interrupts off: not known\n", out);
+    else if (masked == MASKED_EVERYWHERE)
+        fprintf(out, "; interrupts off: not seen by %s\n", info->source);
+    else
+        fprintf(out, "; %.1f%% with interrupts off%s\n",
+                percent(info->irqs_off, info->taken),
+                masked == MASKED_BOOT_CPU ? " (not seen on CPU 0)" : "");
+}
+
 static void print_samples(FILE *out, const struct sprofile_info *info,
                           uint64_t unknown)
 {
@@ -91,8 +129,7 @@ static void print_samples(FILE *out, const struct sprofile_info *info,
     if (info->irq + info->idle > 0)
         fprintf(out, ", %" PRIu64 " irq, %" PRIu64 " idle", info->irq,
                 info->idle);
-    fprintf(out, "; %.1f%% with interrupts off\n",
-            percent(info->irqs_off, info->taken));
+    print_irqs_off(out, info);
 }
 
 static void print_hidden(FILE *out, const struct sprofile_info *info)
@@ -114,6 +151,37 @@ static void print_ticks(FILE *out, const struct sprofile_info *info)
         fprintf(out, "; %" PRIu64 " throttled (sampling took too much)",
                 info->throttled);
     fputc('\n', out);
+}
+
+bool header_late(const struct sprofile_info *info)
+{
+    return info->event[0] == '\0' && info->missed > came(info) / LATE_PART;
+}
+
+// What the other CPUs do under QEMU's --icount while one runs.
+static const char *or_turns(const struct sprofile_info *info)
+{
+    return info->cpus > 1 ? ", or (QEMU --icount) the other CPUs' turns," : "";
+}
+
+// Prints for how much of the time no tick was taken, and why. (Within the
+// machine an NMI waits for the handler of another NMI only.)
+static void print_late(FILE *out, const struct sprofile_info *info)
+{
+    bool nmi = source_masked(info->source) == MASKED_NOWHERE;
+
+    if (!header_late(info))
+        return;
+    fprintf(out,
+            "Late:    %sthe host%s kept the %s for %.0f of %.0f ms:\n"
+            "         the ticks of that time came late, several in one sample. "
+            "%s\n",
+            nmi ? "" : "interrupts were off, or ", or_turns(info),
+            info->cpus > 1 ? "CPUs" : "machine",
+            info->missed * (info->period / 1e6),
+            came(info) * (info->period / 1e6),
+            nmi ? "Another source\n         does not help"
+                : "A source by\n         NMI sees code with interrupts off");
 }
 
 // Sum of the cycles of all sampled CPUs while the session ran.
@@ -179,6 +247,12 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
         fprintf(out, "; %.3f %% the tool itself",
                 percent(info->tool_cycles, cpu_cycles(info)));
     fputc('\n', out);
+    if (info->tsc_hz > 0 &&
+        info->cycles / 1e-9 / info->tsc_hz > (double)interrupts * INTERRUPT_NS)
+        fprintf(out,
+                "         That is not sampling alone: the host%s\n"
+                "         kept CPUs in the middle of interrupts\n",
+                or_turns(info));
 }
 
 // Prints what percentages refer to, and their confidence interval.
@@ -200,6 +274,12 @@ static void print_shares(FILE *out, const struct sprofile_info *info,
         fprintf(out, " (as precise as %.0f of equal weight)", h.effective);
     fprintf(out, ": 50 %% +- %.1f, 10 %% +- %.1f, 1 %% +- %.1f (95 %% sure)\n",
             shares_points(&h, 50), shares_points(&h, 10), shares_points(&h, 1));
+    uint32_t cpus = shares_together(s, event, info);
+    if (cpus > 1)
+        fprintf(out,
+                "         %u CPUs are sampled at the same moments: up to +- "
+                "%.1f at 50 %% where they do the\n         same\n",
+                cpus, shares_points(&h, 50) * sqrt(cpus));
 }
 
 void header_print(FILE *out, const struct sprofile_info *info,
@@ -212,9 +292,11 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_samples(out, info, unknown);
     print_hidden(out, info);
     print_ticks(out, info);
+    print_late(out, info);
     print_cost(out, info);
     core_clock_print(out, &info->clock, info->tsc_hz);
     print_shares(out, info, s, event);
+    check_print(out, info, s, event, info->cycles / cpu_cycles(info));
     if (unknown > 0)
         fprintf(out,
                 "Names:   %" PRIu64 " samples lie in no function that their "

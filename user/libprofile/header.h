@@ -12,12 +12,17 @@ double percent(double part, double whole);
 // Whether the expected number of samples is known.
 bool header_expects(const struct sprofile_info *info);
 
-// Whether it has none or nearly none of the expected samples: less than one in
-// STARVED_PART, of STARVED_LEAST at least. Then the report's first line says so
-// and what to do, and the tool must fail.
+// Whether none or nearly none of the expected ticks came, in whatever column:
+// less than one in STARVED_PART, of STARVED_LEAST at least. Then the report's
+// first line says so and what to do, and the tool must fail.
 #define STARVED_PART 20
 #define STARVED_LEAST 50
 bool header_starved(const struct sprofile_info *info);
+
+// Whether more than one in LATE_PART ticks of a timer came late, together with
+// others: the machine was kept from running. Then a line says so.
+#define LATE_PART 20
+bool header_late(const struct sprofile_info *info);
 
 // Prints the header's lines from "Source:" on. `event`: its number among events
 // that are counted together; `unknown`: samples without a symbol.

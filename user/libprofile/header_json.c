@@ -1,7 +1,9 @@
 // The report header as JSON, in the same form for every tool.
 #include "header.h"
 
+#include "check.h"
 #include "core_clock.h"
+#include "shares.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
@@ -33,11 +35,16 @@ static void print_samples(FILE *out, const struct sprofile_info *i,
     print_number(out, "kernel", i->kernel);
     print_number(out, "irq", i->irq);
     print_number(out, "idle", i->idle);
-    print_number(out, "irqs_off", i->irqs_off);
+    enum source_masked masked = source_masked(i->source);
+    if (masked == MASKED_EVERYWHERE || masked == MASKED_UNKNOWN)
+        fputs("  \"irqs_off\": null,\n", out);
+    else
+        print_number(out, "irqs_off", i->irqs_off);
     print_number(out, "others", i->others);
     print_number(out, "missed", i->missed);
     print_number(out, "throttled", i->throttled);
     fprintf(out, "  \"starved\": %s,\n", header_starved(i) ? "true" : "false");
+    fprintf(out, "  \"late\": %s,\n", header_late(i) ? "true" : "false");
 }
 
 void header_print_json(FILE *out, const struct sprofile_info *info,
@@ -54,6 +61,7 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "random", info->random);
     print_number(out, "cpus", info->cpus);
     print_samples(out, info, unknown);
+    check_print_json(out, info, s);
     print_number(out, "unreadable", info->unreadable);
     print_number(out, "tasks_lost", info->tasks_lost + s->programs.forgotten);
     print_number(out, "malformed", s->reader.malformed);

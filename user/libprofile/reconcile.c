@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NORMAL_95 1.959964 // standard deviations: 95 % of a normal distribution
-#define TERM_LEAST 1e-17   // of a sum: it changes no digit
-
 // --- rows -------------------------------------------------------------------
 
 struct making {
@@ -187,17 +184,10 @@ double reconciled_traced(const struct reconciliation *r,
     return part(row->own, r->own);
 }
 
-// Wilson's: the shares from which the samples differ by so many standard
-// deviations of that share.
 struct interval reconciled_interval(const struct reconciliation *r,
                                     const struct reconciled_row *row)
 {
-    double n = r->compared, z2 = NORMAL_95 * NORMAL_95;
-    double share = reconciled_sampled(r, row), sum = n + z2;
-    double middle = (row->samples + z2 / 2) / sum;
-    double half = sqrt(z2 * (n * share * (1 - share) + z2 / 4)) / sum;
-
-    return (struct interval){ middle - half, middle + half };
+    return binomial_interval(r->compared, reconciled_sampled(r, row));
 }
 
 double reconciled_sigmas(const struct reconciliation *r,
@@ -209,36 +199,11 @@ double reconciled_sigmas(const struct reconciliation *r,
     return off == 0 ? 0 : off / sqrt(n * share * (1 - share));
 }
 
-// That of n draws, each with the chance `share`, k or more succeed; k is above
-// the mean, so that the terms become smaller.
-static double chance_of_more(double n, double k, double share)
-{
-    double odds = share / (1 - share), sum = 0;
-    double term = exp(lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) +
-                      k * log(share) + (n - k) * log1p(-share));
-
-    for (; k <= n && term > sum * TERM_LEAST; k++) {
-        sum += term;
-        term *= (n - k) / (k + 1) * odds;
-    }
-    return sum;
-}
-
 double reconciled_chance(const struct reconciliation *r,
                          const struct reconciled_row *row)
 {
-    double share = reconciled_traced(r, row), n = r->compared;
-    double k = row->samples, chance;
-
-    if (k == n * share)
-        return 1;
-    if (share <= 0 || share >= 1)
-        return 0;
-    if (k > n * share)
-        chance = chance_of_more(n, k, share);
-    else
-        chance = chance_of_more(n, n - k, 1 - share);
-    return fmin(2 * chance, 1);
+    return binomial_chance(r->compared, row->samples,
+                           reconciled_traced(r, row));
 }
 
 bool reconciled_judged(const struct reconciliation *r,

@@ -21,6 +21,7 @@
 // right profiles are taken for wrong than is stated.
 #pragma once
 
+#include "binomial.h"
 #include "call_paths.h"
 #include "functions.h"
 #include "samples.h"
@@ -76,9 +77,6 @@ double reconciled_sigmas(const struct reconciliation *r,
                          const struct reconciled_row *row);
 // The 95 % confidence interval of the sampled share: it has the traced share if
 // the difference is within 1.96 standard deviations.
-struct interval {
-    double low, high; // 0...1
-};
 struct interval reconciled_interval(const struct reconciliation *r,
                                     const struct reconciled_row *row);
 // The probability that samples of the traced share differ from it by as much,

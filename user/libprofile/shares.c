@@ -1,16 +1,22 @@
 #include "shares.h"
 
+#include <strobe/abi.h>
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NORMAL_95 1.96 // standard deviations
 
-// Whether the source can interrupt all kernel code. (nmi-ipi is sent by an
-// ordinary, maskable interrupt of the boot CPU.)
-static bool interrupts_all(const char *source)
+enum source_masked source_masked(const char *source)
 {
-    return strncmp(source, "nmi-", 4) == 0 && strcmp(source, "nmi-ipi") != 0;
+    if (strcmp(source, SPROFILE_POINT_SOURCE) == 0)
+        return MASKED_UNKNOWN;
+    if (strcmp(source, "nmi-ipi") == 0)
+        return MASKED_BOOT_CPU;
+    return strncmp(source, "nmi-", 4) == 0 || strcmp(source, "pmc") == 0
+               ? MASKED_NOWHERE
+               : MASKED_EVERYWHERE;
 }
 
 static int compare(const void *a, const void *b)
@@ -54,7 +60,6 @@ static void divide(struct sample_count **list, uint32_t count)
         struct sample_count *c = list[i];
         before += c->samples;
         c->period = part_of(period, before, samples) - assigned;
-        c->squares = (double)c->period * c->period / c->samples;
         assigned += c->period;
     }
 }
@@ -68,7 +73,7 @@ static bool is_divided(const struct sample_count *c, uint32_t event, bool all)
 void shares_even(struct samples *s, uint32_t event,
                  const struct sprofile_info *info)
 {
-    bool all = interrupts_all(info->source);
+    bool all = source_masked(info->source) == MASKED_NOWHERE;
     if (info->event[0] != '\0' || info->missed == 0)
         return;
     struct sample_count **list = malloc((s->count + 1) * sizeof(*list));
@@ -89,14 +94,15 @@ void shares_even(struct samples *s, uint32_t event,
     free(list);
 }
 
-struct shares shares_of(const struct samples *s, uint32_t event)
+static struct shares add_up(const struct samples *s, uint32_t event,
+                            uint32_t without)
 {
     struct shares h = { 0 };
     double sum = 0, squares = 0;
 
     for (uint32_t i = 0; i < s->count; i++) {
         const struct sample_count *c = &s->counts[i];
-        if (c->event != event || c->mode == MODE_IDLE)
+        if (c->event != event || c->mode == without)
             continue;
         h.samples += c->samples;
         sum += c->period;
@@ -104,6 +110,51 @@ struct shares shares_of(const struct samples *s, uint32_t event)
     }
     h.effective = squares > 0 ? sum * sum / squares : 0;
     return h;
+}
+
+struct shares shares_of(const struct samples *s, uint32_t event)
+{
+    return add_up(s, event, MODE_IDLE);
+}
+
+// At fixed distances the CPUs' own timers, too, tick at the same moments.
+static bool at_once(const struct sprofile_info *info)
+{
+    return info->event[0] == '\0' &&
+           !(info->random && strcmp(info->source, "lapic") == 0);
+}
+
+static uint32_t together(const struct samples *s, uint32_t event,
+                         const struct sprofile_info *info, uint32_t without)
+{
+    bool seen[STROBE_CPUS_MAX] = { false };
+    const struct sample_count *first = NULL;
+    uint32_t cpus = 0;
+    bool several = false;
+
+    for (uint32_t i = 0; i < s->count && at_once(info); i++) {
+        const struct sample_count *c = &s->counts[i];
+        if (c->event != event || c->mode == without ||
+            c->cpu >= STROBE_CPUS_MAX)
+            continue;
+        first = first ? first : c;
+        several |= c->thread != first->thread || c->mode == MODE_IDLE;
+        cpus += !seen[c->cpu];
+        seen[c->cpu] = true;
+    }
+    return several ? cpus : 1;
+}
+
+uint32_t shares_together(const struct samples *s, uint32_t event,
+                         const struct sprofile_info *info)
+{
+    return together(s, event, info, MODE_IDLE);
+}
+
+double shares_independent(const struct samples *s, uint32_t event,
+                          const struct sprofile_info *info)
+{
+    return add_up(s, event, MODES).effective / together(s, event, info, MODES);
 }
 
 double shares_points(const struct shares *h, double percent)

@@ -14,8 +14,21 @@
 
 #include "samples.h"
 
+// Where the interrupts of a source cannot interrupt code that has interrupts
+// off. (nmi-ipi is sent by an ordinary interrupt of the boot CPU. The code at
+// trace points has them off or on.)
+enum source_masked {
+    MASKED_NOWHERE, // NMIs
+    MASKED_BOOT_CPU,
+    MASKED_EVERYWHERE,
+    MASKED_UNKNOWN,
+};
+enum source_masked source_masked(const char *source);
+
 // Divides the periods of event `event`, which `info` describes. The sums do not
-// change. May be repeated when more samples were added.
+// change, nor the sums of squares: although functions get even shares, the
+// ticks that a sample stands for are one observation. May be repeated when more
+// samples were added.
 void shares_even(struct samples *s, uint32_t event,
                  const struct sprofile_info *info);
 
@@ -27,6 +40,16 @@ struct shares {
     double effective;
 };
 struct shares shares_of(const struct samples *s, uint32_t event);
+// Most timers interrupt all CPUs at the same moments. Returns on how many CPUs
+// samples of one moment are: those that have samples, unless a single thread
+// has all of them. Where these CPUs do the same, the samples of a moment are as
+// good as one.
+uint32_t shares_together(const struct samples *s, uint32_t event,
+                         const struct sprofile_info *info);
+// The number of independent samples, idle ones included, that are at least as
+// precise.
+double shares_independent(const struct samples *s, uint32_t event,
+                          const struct sprofile_info *info);
 // Returns half the width, in percentage points, of the 95 % confidence interval
 // of a share of `percent`.
 double shares_points(const struct shares *h, double percent);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define NAME_SIZE 512
+#define COLUMNS_MAX 5
 #define TREE_PERCENT_MIN 0.5 // smaller branches are folded into one line
 
 bool view_by_name(const char *name, enum view_by *out)
@@ -47,9 +48,21 @@ void key_text(char *out, size_t size, const struct samples *s, enum view_by by,
                  row->key, samples_thread_name(s, task, row->key));
 }
 
-static void add_row(struct table *t, const struct view *v, bool places,
-                    const struct view_row *row, const struct naming *naming)
+struct interval view_interval(const struct view *v, const struct view_row *row)
 {
+    double period = v->period;
+
+    if (v->squares <= 0)
+        return (struct interval){ 0, 1 };
+    return binomial_interval(period * period / v->squares,
+                             row->self_period / period);
+}
+
+static void add_row(struct table *t, const struct view *v, bool places,
+                    bool error, const struct view_row *row,
+                    const struct naming *naming)
+{
+    struct interval i = view_interval(v, row);
     char name[NAME_SIZE];
 
     if (places && row->address != 0)
@@ -58,34 +71,34 @@ static void add_row(struct table *t, const struct view *v, bool places,
         table_add(t, "-");
     table_add(t, "%" PRIu64, row->self);
     table_add(t, "%.2f%%", percent(row->self_period, v->period));
+    if (error)
+        table_add(t, "%.2f-%.2f%%", 100 * i.low, 100 * i.high);
     naming->name(name, sizeof(name), row, naming->arg);
     table_add(t, "%s", name);
 }
 
 void rows_print(const struct view *v, enum view_by by, uint32_t limit,
-                const struct naming *naming)
+                bool error, const struct naming *naming)
 {
-    static const struct table_column columns[] = {
-        { "Address", true },
-        { "Samples", true },
-        { "Percent", true },
-        { "Symbol", false },
-    };
-    static const struct table_column keyed[] = {
-        { "Samples", true },
-        { "Percent", true },
-        { "Where", false },
-    };
     bool places = by == BY_SYMBOL || by == BY_ADDRESS;
-    uint32_t shown = 0, more = 0;
+    uint32_t shown = 0, more = 0, columns = 0;
     uint64_t left = v->samples;
+    struct table_column column[COLUMNS_MAX];
     struct table table;
 
-    table_init(&table, places ? columns : keyed, places ? 4 : 3);
+    if (places)
+        column[columns++] = (struct table_column){ "Address", true };
+    column[columns++] = (struct table_column){ "Samples", true };
+    column[columns++] = (struct table_column){ "Percent", true };
+    if (error)
+        column[columns++] = (struct table_column){ "95 % sure", true };
+    column[columns++] =
+        (struct table_column){ places ? "Symbol" : "Where", false };
+    table_init(&table, column, columns);
     while (shown < v->count && (limit == 0 || shown < limit) &&
            v->rows[shown].self > 0) {
         left -= v->rows[shown].self;
-        add_row(&table, v, places, &v->rows[shown++], naming);
+        add_row(&table, v, places, error, &v->rows[shown++], naming);
     }
     table_print(&table, stdout);
     while (shown + more < v->count && v->rows[shown + more].self > 0)

@@ -1,6 +1,7 @@
 // The tables and trees of the reports. The tool provides the names of rows.
 #pragma once
 
+#include "binomial.h"
 #include "views.h"
 
 struct naming {
@@ -15,10 +16,13 @@ bool view_by_name(const char *name, enum view_by *out);
 void key_text(char *out, size_t size, const struct samples *s, enum view_by by,
               const struct view_row *row);
 
+// The 95 % confidence interval of a row's share of the period, as far as the
+// samples of all CPUs are independent (shares.h).
+struct interval view_interval(const struct view *v, const struct view_row *row);
 // Prints the rows that have samples of their own, at most `limit` (0: all), and
-// a summary of the rows left out.
+// a summary of the rows left out. `error`: each with its confidence interval.
 void rows_print(const struct view *v, enum view_by by, uint32_t limit,
-                const struct naming *naming);
+                bool error, const struct naming *naming);
 // Limits a tree to the `rows` lines with the most time or, if `rows` is 0, to
 // nodes with at least `min` percent; then the smaller callees of each function
 // are folded into one line. (A chain without branches is not indented; of

@@ -155,6 +155,7 @@ static int add_counts(struct gather *g, struct samples *s, enum view_by by,
         }
         v->samples += c->samples;
         v->period += c->period;
+        v->squares += c->squares;
         v->modes[c->mode] += c->samples;
         v->mode_periods[c->mode] += c->period;
         if (c->irqs_off)

@@ -34,6 +34,7 @@ struct view {
     struct view_row *rows; // sorted by self_period, the highest first
     uint32_t count;
     uint64_t samples, period; // of the samples that pass the filter
+    double squares;           // sum of their squared periods
     uint64_t modes[MODES];    // of these samples, too
     uint64_t mode_periods[MODES];
     uint64_t irqs_off, unknown; // `unknown`: without a symbol

@@ -38,6 +38,10 @@ static void print_row(const struct report *r, const struct view_row *row)
     printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64
            ", \"period\": %" PRIu64,
            row->self, row->total, row->self_period);
+    if (r->settings->error) {
+        struct interval i = view_interval(&r->view, row);
+        printf(", \"interval\": [%.6f, %.6f]", i.low, i.high);
+    }
 }
 
 static void print_branch(const struct report *r, const struct tree *t,

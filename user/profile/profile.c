@@ -55,6 +55,7 @@ static const char options_text[] =
     "  --rows N    length of the table or the tree; 0: everything (20; a tree: "
     "what has\n"
     "              0.5 %; JSON: everything)\n"
+    "  --error     the 95 % confidence interval of each row of the table\n"
     "  -n ROWS     a histogram of addresses instead, with ROWS rows (20)\n"
     "  -r LOW-HIGH the same of these addresses (hexadecimal; below the "
     "program's\n"
@@ -201,6 +202,9 @@ static void take_option(struct settings *s, int c, bool *list)
     case 'j':
         s->json = true;
         break;
+    case 'E':
+        s->error = true;
+        break;
     case 'P':
         repair(optarg);
         exit(close_output(EXIT_SUCCESS));
@@ -231,6 +235,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     static const struct option options[] = {
         { "by", required_argument, NULL, 'b' },
         { "children", no_argument, NULL, 'C' },
+        { "error", no_argument, NULL, 'E' },
         { "fixed", no_argument, NULL, 'f' },
         { "json", no_argument, NULL, 'j' },
         { "list", no_argument, NULL, 'l' },

@@ -16,7 +16,7 @@ struct settings {
     char **argv;        // the whole command line of profile
     uint32_t rows;      // of the table; 0: all rows
     enum view_by by;
-    bool tree, inverted, json;
+    bool tree, inverted, json, error;
     struct tree_limit tree_limit;
     uint32_t histogram_rows; // -n, -r: a histogram; 0: none
     bool has_range;

@@ -82,7 +82,7 @@ static void report_event(const struct settings *s, const struct result *result,
     if (s->tree)
         print_tree(&r, &naming);
     else
-        rows_print(&r.view, s->by, s->rows, &naming);
+        rows_print(&r.view, s->by, s->rows, s->error, &naming);
     view_free(&r.view);
 }
 

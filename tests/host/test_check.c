@@ -1,0 +1,231 @@
+// The check of samples against the ledger: it finds wrong ones, and finds
+// nothing in right ones more often than by chance.
+// link: user/libprofile/check.c user/libprofile/binomial.c
+// link: user/libprofile/shares.c
+#include "user/libprofile/check.h" // before cmocka, which has a fail(), too
+
+#include "user/libprofile/binomial.h"
+
+#include <math.h>
+
+#include "test.h"
+
+#define DRAWS 2000
+#define TICKS 200
+
+static struct sample_count counts[3 * TICKS];
+static struct samples samples = { .counts = counts };
+
+// 37 % user, 61 % in the kernel, 2 % in interrupts.
+static struct sprofile_info plain(void)
+{
+    return (struct sprofile_info){
+        .source = "nmi-hpet",
+        .rate_hz = 1000,
+        .cpus = 2,
+        .random = 1,
+        .user_cycles = 37000000,
+        .kernel_cycles = 61000000,
+        .irq_cycles = 2000000,
+    };
+}
+
+static void take(u32 cpu, enum sample_mode mode, u64 number, u64 ticks)
+{
+    counts[samples.count++] = (struct sample_count){
+        .samples = number,
+        .period = number * ticks,
+        .squares = (double)number * ticks * ticks,
+        .mode = (u8)mode,
+        .cpu = (u16)cpu,
+        .thread = cpu + 1,
+    };
+}
+
+static double chance_of(const struct sprofile_info *info)
+{
+    struct check c;
+
+    assert_true(check_make(&c, info, &samples, 0));
+    return c.p;
+}
+
+static void known_chances(void **state UNUSED)
+{
+    // R: 2 * pbinom(59, 100, 0.5, lower = FALSE) and so on
+    assert_float_equal(binomial_chance(100, 60, 0.5), 0.05688793, 1e-8);
+    assert_float_equal(binomial_chance(100, 40, 0.5), 0.05688793, 1e-8);
+    assert_float_equal(binomial_chance(50, 3, 0.001), 3.82e-5, 1e-6);
+    assert_float_equal(binomial_chance(10, 0, 0), 1, 0);
+    assert_float_equal(binomial_chance(10, 1, 0), 0, 0);
+    assert_float_equal(binomial_chance(10, 9, 1), 0, 0);
+    struct interval i = binomial_interval(100, 0.1); // Wilson 1927
+    assert_float_equal(i.low, 0.0552, 1e-4);
+    assert_float_equal(i.high, 0.1744, 1e-4);
+    assert_float_equal(binomial_interval(20, 0).low, 0, 1e-15);
+}
+
+static void finds_wrong_samples(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+
+    samples.count = 0;
+    take(0, MODE_USER, 370, 1);
+    take(0, MODE_KERNEL, 610, 1);
+    take(0, MODE_IRQ, 20, 1);
+    assert_true(chance_of(&info) > 0.9);
+    counts[0].samples = counts[0].period = counts[0].squares = 570;
+    counts[1].samples = counts[1].period = counts[1].squares = 410;
+    assert_true(chance_of(&info) < 1e-9);
+    // As many ticks, but only 20 samples: it may be chance.
+    counts[0].squares *= 50;
+    counts[1].squares *= 50;
+    counts[2].squares *= 50;
+    assert_true(chance_of(&info) > 0.01);
+    // A mode that should have none, however few samples it takes.
+    samples.count = 0;
+    take(0, MODE_USER, 90, 1);
+    take(0, MODE_KERNEL, 10, 1);
+    info.kernel_cycles = info.irq_cycles = 500;
+    info.user_cycles = 1000000;
+    assert_true(chance_of(&info) < 1e-9);
+    take(0, MODE_IDLE, 100, 1);
+    assert_true(chance_of(&info) < 1e-9);
+    counts[1].mode = MODE_USER; // a session of a task has no idle time
+    assert_true(chance_of(&info) > 0.5);
+}
+
+static void not_checked(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct check c;
+
+    samples.count = 0;
+    take(0, MODE_USER, CHECK_LEAST - 1, 1);
+    assert_false(check_make(&c, &info, &samples, 0));
+    take(0, MODE_USER, 1, 1);
+    assert_true(check_make(&c, &info, &samples, 0));
+    assert_false(check_make(&c, &info, &samples, 1)); // another event
+    info.lost = 1;
+    assert_false(check_make(&c, &info, &samples, 0));
+    info.lost = 0;
+    strcpy(info.event, "cycles");
+    assert_false(check_make(&c, &info, &samples, 0));
+    info.event[0] = '\0';
+    info.user_cycles = info.kernel_cycles = info.irq_cycles = 0; // older ones
+    assert_false(check_make(&c, &info, &samples, 0));
+}
+
+static enum sample_mode draw_mode(void)
+{
+    u32 n = random_below(100);
+
+    return n < 37 ? MODE_USER : n < 98 ? MODE_KERNEL : MODE_IRQ;
+}
+
+// One sample in `rare` stands for up to `late` ticks; `same`: all CPUs do the
+// same.
+static void draw(u32 cpus, bool same, u32 rare, u32 late)
+{
+    samples.count = 0;
+    for (u32 i = 0; i < TICKS; i++) {
+        enum sample_mode mode = draw_mode();
+        u64 ticks = random_below(rare) ? 1 : 1 + random_below(late);
+        for (u32 cpu = 0; cpu < cpus; cpu++)
+            take(cpu, same ? mode : draw_mode(), 1, ticks);
+    }
+}
+
+// Of right samples one in twenty has a p below 0.05, and one in a thousand is
+// taken for wrong: at most, to four standard deviations.
+static void no_false_alarms(void **state UNUSED)
+{
+    static const struct {
+        u32 cpus;
+        bool same;
+        u32 rare, late;
+    } cases[] = {
+        { 1, false, 1, 1 }, { 3, false, 1, 1 },   { 3, true, 1, 1 },
+        { 1, false, 2, 5 }, { 1, false, 10, 40 }, { 2, true, 10, 40 },
+    };
+    struct sprofile_info info = plain();
+
+    for (u32 n = 0; n < ARRAY_SIZE(cases); n++) {
+        u32 twentieth = 0, wrong = 0;
+        for (u32 i = 0; i < DRAWS; i++) {
+            draw(cases[n].cpus, cases[n].same, cases[n].rare, cases[n].late);
+            double p = chance_of(&info);
+            twentieth += p < 0.05;
+            wrong += p < CHECK_CHANCE;
+        }
+        print_message("# case %u: of %u, p < 0.05: %u, < 0.001: %u\n", n, DRAWS,
+                      twentieth, wrong);
+        assert_true(twentieth <= DRAWS / 20 + 4 * sqrt(DRAWS / 20.0));
+        assert_true(wrong <= 2 + 4 * sqrt(2) + 4);
+    }
+}
+
+static char *text;
+
+static void print(const struct sprofile_info *info, bool json, double cost)
+{
+    size_t size;
+    free(text);
+    FILE *out = open_memstream(&text, &size);
+    if (json)
+        check_print_json(out, info, &samples);
+    else
+        check_print(out, info, &samples, 0, cost);
+    fclose(out);
+}
+
+static void says(const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("no '%s' in:\n%s", part, text);
+}
+
+static void said_in_words(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+
+    samples.count = 0;
+    take(0, MODE_USER, 380, 1);
+    take(0, MODE_KERNEL, 620, 1);
+    print(&info, false, 0);
+    assert_string_equal(text, "Check:   user 38.0 % (ledger 37.0), kernel 62.0 "
+                              "% (ledger 63.0): no more than chance (p = "
+                              "0.53)\n");
+    print(&info, true, 0);
+    says("  \"check\": {\"user\": [0.380000, 0.370000], \"kernel\": [0.620000, "
+         "0.630000], \"idle\": [0.000000, 0.000000], \"p\": 0.53");
+    counts[0].samples = counts[0].period = counts[0].squares = 1380;
+    print(&info, false, 0);
+    says(": not by chance (p < 0.001)\n         The ledger is exact: believe "
+         "it, not the samples. Reasons may be:\n         - an emulator,");
+    info.random = 0;
+    strcpy(info.source, "rtc");
+    print(&info, false, 0.06);
+    says("- code with interrupts off");
+    says("- fixed distances");
+    says("- sampling, which takes");
+    info.lost = 1;
+    print(&info, false, 0);
+    assert_string_equal(text, "");
+    print(&info, true, 0);
+    assert_string_equal(text, "  \"check\": null,\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_chances), cmocka_unit_test(finds_wrong_samples),
+        cmocka_unit_test(not_checked),   cmocka_unit_test(no_false_alarms),
+        cmocka_unit_test(said_in_words),
+    };
+
+    random_init();
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(text);
+    return failed;
+}

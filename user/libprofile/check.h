@@ -1,0 +1,34 @@
+// The check of a profile: the shares of its samples that hit user mode, the
+// kernel and idle CPUs, against the times of the same session in the kernel's
+// ledger, which are exact. It is made for sources that sample time, if no
+// sample was lost.
+#pragma once
+
+#include "samples.h"
+
+#include <stdio.h>
+
+// The kernel and its interrupts are one part: their entries are sampled before
+// the kernel has marked them as interrupts.
+enum { PART_USER, PART_KERNEL, PART_IDLE, CHECK_PARTS };
+
+struct check {
+    double sampled[CHECK_PARTS], exact[CHECK_PARTS]; // 0...1
+    // The probability that samples of the exact shares differ from them as
+    // much, or more. Below CHECK_CHANCE the samples are wrong.
+    double p;
+};
+#define CHECK_CHANCE 0.001
+#define CHECK_LEAST 10 // samples
+
+// Checks the samples of an event. False: it cannot be checked.
+bool check_make(struct check *c, const struct sprofile_info *info,
+                const struct samples *s, uint32_t event);
+
+// The lines "Check:", or nothing if it cannot be checked. `cost`: the share of
+// the time that sampling took, 0...1.
+void check_print(FILE *out, const struct sprofile_info *info,
+                 const struct samples *s, uint32_t event, double cost);
+// "check": an object or null, with a comma.
+void check_print_json(FILE *out, const struct sprofile_info *info,
+                      const struct samples *s);
