@@ -77,7 +77,7 @@ void samples_clear(struct samples *s);
 void samples_count(struct samples *s, const struct sample_count *c);
 // The number of samples whose chain is incomplete, by reason.
 struct samples_cut {
-    uint64_t any, deep, unreadable, broken;
+    uint64_t any, deep, unreadable, broken, beyond_copy;
 };
 struct samples_cut samples_cut(const struct samples *s);
 // Reads a piece of the stream; the arguments and result are stream_read's.
