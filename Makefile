@@ -262,7 +262,7 @@ VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
 # Files of lib that only the tools use.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c \
+TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c inflate.c call_chain.c record_values.c \
 	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
@@ -445,7 +445,8 @@ $(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
 $(LIB_SOURCES:%=$(B)/obj/%.o): private UFLAGS += -Iarch/i386/include
 
 # Test programs without frame pointers or CFI, as foreign code may be.
-$(B)/obj/tests/guest/frameless.c.o: private UFLAGS += -fomit-frame-pointer
+$(B)/obj/tests/guest/frameless.c.o: private UFLAGS += -fomit-frame-pointer \
+	-mno-accumulate-outgoing-args
 $(B)/obj/tests/guest/no_cfi.c.o: private UFLAGS += -fomit-frame-pointer \
 	-fno-asynchronous-unwind-tables -g0
 

@@ -17,7 +17,8 @@ struct walk {
     u32 interrupted_ebp;       // ebp where esp and pc were last known for sure
     u32 stack_at, stack_words; // the known part of the stack
     const u32 *stack;
-    u32 frame; // the frame of the sample's pc[next]; 0: not known, or none
+    bool goes_on; // the stack does, beyond that part
+    u32 frame;    // the frame of the sample's pc[next]; 0: not known, or none
     u32 next;
     u32 signals; // signals passed by the chain
 };
@@ -29,6 +30,7 @@ enum step {
     STEP_SIGNAL, // the function was called by a signal
     STEP_OUTERMOST,
     STEP_LOST,
+    STEP_SHORT, // lost: the caller is beyond the copy of the stack
 };
 
 static bool word_at(const struct walk *w, u32 at, u32 *out)
@@ -38,6 +40,13 @@ static bool word_at(const struct walk *w, u32 at, u32 *out)
         return false;
     *out = w->stack[offset / 4];
     return true;
+}
+
+// Why the word at `at` is not known.
+static enum step missing(const struct walk *w, u32 at)
+{
+    bool beyond = at >= w->stack_at + 4 * w->stack_words;
+    return beyond && w->goes_on ? STEP_SHORT : STEP_LOST;
 }
 
 static void add(struct walk *w, u32 entry)
@@ -65,10 +74,14 @@ static const struct cfi_row *find_row(struct row_cache *rows,
     return p && rows ? row_cache_find(rows, p, pc - base) : NULL;
 }
 
+// A function that realigns its stack pushes the return address again, above the
+// saved ebp: it has a frame that is like any other's.
 static bool is_framed(const struct cfi_row *row)
 {
+    if (row->cfa_loaded)
+        return row->ebp_saved && row->ebp_in_frame && row->ebp_offset == 0;
     return row->by_ebp && row->cfa_offset == 8 && row->ebp_saved &&
-           row->ebp_offset == -8;
+           !row->ebp_in_frame && row->ebp_offset == -8;
 }
 
 enum chain_link chain_link(struct row_cache *rows,
@@ -109,18 +122,21 @@ static enum step step(struct walk *w, bool deep)
         w->frame != w->ebp)
         return STEP_GUESS;
     u32 cfa = (row->by_ebp ? w->ebp : w->esp) + (u32)row->cfa_offset;
+    bool known = !row->cfa_loaded || word_at(w, cfa, &cfa);
+    u32 saved_at = (row->ebp_in_frame ? w->ebp : cfa) + (u32)row->ebp_offset;
     // A saved ebp below the stack pointer is no longer valid: clang does not
     // describe that an epilogue has restored ebp.
-    bool saved =
-        row->ebp_saved && (s32)(cfa + (u32)row->ebp_offset - w->esp) >= 0;
+    bool saved = row->ebp_saved && (s32)(saved_at - w->esp) >= 0;
     // The frame is this function's own: it is set up, or not yet removed.
-    bool own =
-        w->frame && w->frame == cfa - 8 && row->ebp_offset == -8 && saved;
-    if (own && (!deep || !word_at(w, cfa - 4, &back)))
+    bool own = saved && w->frame && w->frame == saved_at &&
+               (is_framed(row) || saved_at == cfa - 8);
+    known = known && word_at(w, cfa - 4, &back);
+    if (own && (!deep || !known))
         return STEP_FRAMES;
-    if (cfa - 4 < w->esp || !word_at(w, cfa - 4, &back) ||
-        (saved && !word_at(w, cfa + (u32)row->ebp_offset, &ebp)))
-        return STEP_LOST;
+    if (!known || cfa - 4 < w->esp)
+        return missing(w, cfa);
+    if (saved && !word_at(w, saved_at, &ebp))
+        return missing(w, saved_at);
     pass_frames(w, cfa - 8);
     w->ebp = ebp;
     w->esp = cfa;
@@ -154,6 +170,7 @@ static void add_interrupted(struct walk *w)
         w->frame = g->from;
     if ((g->esp - w->stack_at) / 4 < w->stack_words)
         return; // that is in the known part
+    w->goes_on = false;
     w->stack_at = g->esp;
     w->stack = g->stack;
     w->stack_words = MIN(g->stack_words, (u32)SPROFILE_STACK_WORDS);
@@ -214,6 +231,7 @@ static void begin(struct walk *w)
     w->ebp = w->interrupted_ebp = s->stack[1];
     w->stack = s->stack + STACK_HEAD;
     w->stack_words = s->stack_words - STACK_HEAD - gap;
+    w->goes_on = s->flags & SPROFILE_F_USER_MORE;
     w->frame = gap ? s->stack[s->stack_words - 1] : w->ebp;
 }
 
@@ -237,9 +255,10 @@ static u32 follow(struct walk *w, u32 *proven)
             *proven = w->n;
             return w->n;
         }
-        if (how == STEP_LOST)
-            add_mark(w, CHAIN_BROKEN);
-        *proven = w->n - (how == STEP_GUESS || how == STEP_LOST);
+        bool lost = how == STEP_LOST || how == STEP_SHORT;
+        if (lost)
+            add_mark(w, how == STEP_SHORT ? CHAIN_SHORT : CHAIN_BROKEN);
+        *proven = w->n - (how == STEP_GUESS || lost);
         more = how == STEP_SIGNAL || add_frames(w);
         if (more)
             enter_signal(w);

@@ -36,6 +36,7 @@ enum chain_mark {
     CHAIN_DEEP = 2,   // there are more than SPROFILE_FRAMES_MAX frames
     CHAIN_UNREADABLE, // there is memory that could not be read
     CHAIN_BROKEN,     // callers are missing; their callers may follow
+    CHAIN_SHORT,      // the same: they are beyond the copy of the stack
     CHAIN_MARKS
 };
 

@@ -16,7 +16,9 @@
 #define PE_PC_RELATIVE 0x10
 #define PE_FORM 0x0f
 
-#define OP_BREG0 0x70 // in expressions: a register plus a number
+// In expressions: the word at an address, a register plus a number.
+#define OP_DEREF 0x06
+#define OP_BREG0 0x70
 
 #define REMEMBERED_MAX 8
 
@@ -254,6 +256,7 @@ static void define_cfa(struct rules *now, u32 reg, s32 offset)
 {
     now->cfa_unknown = reg != REGISTER_ESP && reg != REGISTER_EBP;
     now->row.by_ebp = reg == REGISTER_EBP;
+    now->row.cfa_loaded = false;
     now->row.cfa_offset = offset;
 }
 
@@ -261,6 +264,7 @@ static void save(struct rules *now, u32 reg, s32 offset)
 {
     if (reg == REGISTER_EBP) {
         now->row.ebp_saved = true;
+        now->row.ebp_in_frame = false;
         now->row.ebp_offset = offset;
     } else if (reg == REGISTER_RETURN) {
         now->return_unknown = offset != -4;
@@ -272,6 +276,7 @@ static void restore(struct state *st, u32 reg)
     if (reg != REGISTER_EBP)
         return;
     st->now.row.ebp_saved = st->initial.row.ebp_saved;
+    st->now.row.ebp_in_frame = st->initial.row.ebp_in_frame;
     st->now.row.ebp_offset = st->initial.row.ebp_offset;
 }
 
@@ -300,26 +305,43 @@ static bool pop(struct state *st)
     return true;
 }
 
-// A function that realigns its stack has pushed the return address again just
-// above its frame: relative to ebp, the frame is like any other.
-static void cfa_by_expression(struct rules *now, struct reader *r)
+// Reads an expression. True: it is ebp plus *offset, or (`*loaded`) the word
+// there.
+static bool ebp_expression(struct reader *r, s32 *offset, bool *loaded)
 {
     u32 size = take_unsigned(r);
-    bool by_ebp = size && r->at < r->end && *r->at == OP_BREG0 + REGISTER_EBP;
+    struct reader e = *r;
     skip(r, size);
-    define_cfa(now, by_ebp ? REGISTER_EBP : REGISTER_RETURN, 8);
+    e.end = r->at;
+    bool by_ebp = take_byte(&e) == OP_BREG0 + REGISTER_EBP;
+    *offset = take_signed(&e);
+    *loaded = e.at < e.end && take_byte(&e) == OP_DEREF;
+    return by_ebp && !r->bad && !e.bad && e.at == e.end;
 }
 
-static void by_expression(struct rules *now, struct reader *r)
+// A function that realigns its stack saves its CFA in its frame.
+static void cfa_by_expression(struct rules *now, struct reader *r)
 {
-    u32 reg = take_unsigned(r), size = take_unsigned(r);
-    bool in_frame = size == 2 && r->end - r->at >= 2 &&
-                    r->at[0] == OP_BREG0 + REGISTER_EBP && r->at[1] == 0;
-    skip(r, size);
-    if (reg == REGISTER_EBP && in_frame)
-        save(now, reg, -8);
-    else
+    s32 offset;
+    bool loaded;
+    bool known = ebp_expression(r, &offset, &loaded);
+    define_cfa(now, known ? REGISTER_EBP : REGISTER_RETURN, offset);
+    now->row.cfa_loaded = loaded;
+}
+
+// op 0x10: the register is saved at the expression's address; 0x16: it is its
+// value.
+static void by_expression(struct rules *now, struct reader *r, u32 op)
+{
+    u32 reg = take_unsigned(r);
+    s32 offset;
+    bool loaded, known = ebp_expression(r, &offset, &loaded);
+    if (reg == REGISTER_EBP && known && loaded == (op == 0x16)) {
+        save(now, reg, offset);
+        now->row.ebp_in_frame = true;
+    } else {
         forget(now, reg, true);
+    }
 }
 
 // An instruction that uses all bits of its first byte (DWARF 4, figure 40).
@@ -374,7 +396,7 @@ static bool extended(struct state *st, struct reader *r, u32 op,
         return true;
     case 0x10: // expression
     case 0x16: // val_expression
-        by_expression(now, r);
+        by_expression(now, r, op);
         return true;
     case 0x11: // offset_extended_sf
         reg = take_unsigned(r);

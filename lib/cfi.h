@@ -11,8 +11,9 @@
 struct cfi_section {
     const u8 *bytes;
     u32 size;
-    u32 address; // in memory, for .eh_frame
-    bool eh;     // .eh_frame, else .debug_frame
+    u32 address;       // in memory, for .eh_frame
+    bool eh;           // .eh_frame, else .debug_frame
+    u32 unpacked_size; // compressed by zlib: the size of its contents; else 0
 };
 
 // The sections of an ELF32 file with such information, at most two; returns how
@@ -20,6 +21,9 @@ struct cfi_section {
 #define CFI_SECTIONS 2
 u32 cfi_sections(const void *image, size_t size,
                  struct cfi_section out[CFI_SECTIONS]);
+// Decompresses a section with an unpacked_size to `out`, which has room for
+// that and must outlive it. A damaged one becomes empty.
+void cfi_unpack(struct cfi_section *s, u8 *out);
 
 // A function's entry in a section.
 struct cfi_entry {
@@ -43,9 +47,12 @@ struct cfi_row {
     u32 start, end; // code addresses of this row, end exclusive
     s32 cfa_offset; // bytes
     s32 ebp_offset;
-    bool by_ebp;    // the CFA is ebp + offset, else esp + offset
-    bool ebp_saved; // at CFA + ebp_offset; else ebp holds the caller's value,
-                    // or that is lost
+    bool by_ebp;       // the CFA is ebp + offset, else esp + offset
+    bool cfa_loaded;   // the CFA is the word at ebp + offset: a function that
+                       // realigns its stack
+    bool ebp_saved;    // at CFA + ebp_offset; else ebp holds the caller's
+                       // value, or that is lost
+    bool ebp_in_frame; // it is saved at ebp + ebp_offset, not at the CFA's
 };
 // False: there is no information, or a row cannot represent it; then only
 // `start` and `end` are set, the range without information. `pc` is in the

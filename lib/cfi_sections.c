@@ -1,6 +1,8 @@
 // Finds the two sections of an ELF file that hold call frame information.
+#include "lib/assert.h"
 #include "lib/cfi.h"
 #include "lib/elf.h"
+#include "lib/inflate.h"
 #include "lib/string.h"
 
 static bool inside(size_t size, u32 offset, u64 length)
@@ -13,6 +15,35 @@ static bool name_is(const u8 *names, u32 size, u32 at, const char *name)
     size_t length = strlen(name) + 1;
     return at < size && length <= size - at &&
            !memcmp(names + at, name, length);
+}
+
+// Writes a section of the file. False: it has no contents, or none that can be
+// read.
+static bool take_section(const u8 *bytes, size_t size,
+                         const struct elf_section *s, bool eh,
+                         struct cfi_section *out)
+{
+    struct elf_compression c = { .size = 0 };
+    u32 head = s->flags & ELF_SHF_COMPRESSED ? sizeof(c) : 0;
+    if (s->type == ELF_SHT_NOBITS || s->size <= head ||
+        !inside(size, s->offset, s->size))
+        return false;
+    memcpy(&c, bytes + s->offset, head);
+    if (head && (c.type != ELF_COMPRESS_ZLIB || !c.size ||
+                 c.size / INFLATE_RATIO_MAX > s->size))
+        return false;
+    *out = (struct cfi_section){ bytes + s->offset + head, s->size - head,
+                                 s->addr, eh, c.size };
+    return true;
+}
+
+void cfi_unpack(struct cfi_section *s, u8 *out)
+{
+    assert(s->unpacked_size);
+    bool whole = inflate(s->bytes, s->size, out, s->unpacked_size);
+    s->bytes = out;
+    s->size = whole ? s->unpacked_size : 0;
+    s->unpacked_size = 0;
 }
 
 u32 cfi_sections(const void *image, size_t size,
@@ -38,10 +69,7 @@ u32 cfi_sections(const void *image, size_t size,
         bool eh = name_is(text, names.size, s.name, ".eh_frame");
         if (!eh && !name_is(text, names.size, s.name, ".debug_frame"))
             continue;
-        if (s.type != ELF_SHT_NOBITS && s.size &&
-            inside(size, s.offset, s.size))
-            out[n++] =
-                (struct cfi_section){ bytes + s.offset, s.size, s.addr, eh };
+        n += take_section(bytes, size, &s, eh, &out[n]);
     }
     return n;
 }

@@ -34,11 +34,20 @@ _Static_assert(sizeof(struct elf_segment) == 32, "gABI");
 
 #define ELF_SHT_SYMTAB 2
 #define ELF_SHT_NOBITS 8
+#define ELF_SHF_COMPRESSED 0x800
 
 struct elf_section {
     u32 name, type, flags, addr, offset, size, link, info, addralign, entsize;
 };
 _Static_assert(sizeof(struct elf_section) == 40, "gABI");
+
+#define ELF_COMPRESS_ZLIB 1
+
+// What a compressed section begins with.
+struct elf_compression {
+    u32 type, size, addralign;
+};
+_Static_assert(sizeof(struct elf_compression) == 12, "gABI");
 
 #define ELF_STT_NOTYPE 0
 #define ELF_STT_FUNC 2

@@ -79,7 +79,9 @@ struct sprofile_span {
 #define SPROFILE_POINT_SOURCE "trace"
 #define SPROFILE_FRAMES_MAX 127 // of each chain
 #define SPROFILE_STACK_WORDS 12
-#define SPROFILE_DEEP_WORDS 2048 // with SPROFILE_O_DEEP
+#define SPROFILE_DEEP_BYTES 8192 // of the stack, with SPROFILE_O_DEEP
+#define SPROFILE_DEEP_LEAST 64
+#define SPROFILE_DEEP_MOST 61440 // a record's size has 16 bits
 #define SPROFILE_SIGNALS_MAX 4
 // Maximum length of the code to which a signal handler returns, which calls
 // sigreturn: popl %eax; movl $119, %eax; int $0x80, and the address after it.
@@ -93,8 +95,8 @@ struct sprofile_span {
 #define SPROFILE_O_CHILDREN 2
 #define SPROFILE_O_STACKS 4 // samples have call chains
 #define SPROFILE_O_RANDOM 8 // periods vary by half, uniformly
-// With SPROFILE_O_STACKS: samples have 8 KiB of the user's stack, so that call
-// frame information can be used where there are no frame pointers.
+// With SPROFILE_O_STACKS: samples have `stack_bytes` of the user's stack, so
+// that call frame information can be used where there are no frame pointers.
 #define SPROFILE_O_DEEP 16
 // With SPROFILE_O_STACKS, without DEEP: the user's callers are those that the
 // CPU has recorded (arch/lbr.h). -EOPNOTSUPP: system.profile.callers has the
@@ -109,7 +111,14 @@ struct sprofile_options {
     uint64_t period;     // in events, for an event source; 0: by rate_hz
     char source[SPROFILE_SOURCE_NAME]; // "" : the best
     char event[SPROFILE_EVENT_NAME];   // for an event source; "": cycles
+    // For SPROFILE_O_DEEP: a multiple of 8; 0: SPROFILE_DEEP_BYTES.
+    uint32_t stack_bytes;
 };
+
+static inline uint32_t sprofile_stack_bytes(const struct sprofile_options *o)
+{
+    return o->stack_bytes != 0 ? o->stack_bytes : SPROFILE_DEEP_BYTES;
+}
 
 // The accounting of a session. Every tick that was due, including those that a
 // CPU was too late to take, is in exactly one of taken, missed, throttled,
@@ -235,6 +244,8 @@ struct sprofile_record {
 // The callers were recorded by the CPU: the entries after the first are
 // addresses within call instructions, plus 1. The outermost may be missing.
 #define SPROFILE_F_USER_CALLS 2048
+// The stack's copy has all the bytes that it may have: the stack goes on.
+#define SPROFILE_F_USER_MORE 4096
 
 // The chains are as in <arch/unwind.h>: entries after the first of a chain are
 // looked up by their address minus one. A sample of user code has no kernel

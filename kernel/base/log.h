@@ -50,12 +50,14 @@ const char *ksym_lookup(u32 pc, u32 *offset);
 u32 ksym_start(u32 pc);
 // Symbol number `index` in order of address; NULL: the end.
 const char *ksym_at(u32 index, u32 *address);
-// The size in bytes of the function that contains `pc`: of assembler code up to
-// the next symbol. 0 if unknown.
-u32 ksym_bytes(u32 pc);
-// The source file whose object has the code at `pc`, "kernel/sched/fair.c";
-// NULL if unknown.
-const char *ksym_file(u32 pc);
+// The function that begins at `pc`; false: none does.
+struct ksym_function {
+    const char *name;
+    const char *file; // of the object that has the code, "kernel/sched/fair.c";
+                      // "?" if unknown
+    u32 bytes;        // of assembler code up to the next symbol
+};
+bool ksym_function(u32 pc, struct ksym_function *out);
 // The location of the return address at the interrupted instruction `pc`: n <<
 // 1 | s for n words above the stack pointer (s: the caller's ebp is the word
 // below), or one of the following. Any context.

@@ -1,10 +1,7 @@
-// kernel.version, kernel.cmdline, kernel.symbols, kernel.build_id,
-// kernel.records.
+// kernel.version, kernel.cmdline, kernel.build_id, kernel.records.
 
-#include "kernel/base/log.h"
 #include "kernel/base/version.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/task/permission.h"
 #include "lib/build_id.h"
 #include "lib/records.h"
 #include "lib/string.h"
@@ -24,22 +21,6 @@ static int make_cmdline(struct chain *out, u32 number UNUSED)
 
     chain_append(out, text, (u32)strlen(text));
     chain_append(out, "\n", 1);
-    return 0;
-}
-
-// In the format of nm, which lib/symbols.h reads. A reader without permission
-// gets one symbol, at the address that kernel samples have for that reader.
-static int make_symbols(struct chain *out, u32 number UNUSED)
-{
-    const char *name;
-    u32 address;
-
-    if (!may_profile_everything()) {
-        chain_printf(out, "%08x T (hidden)\n", 0);
-        return 0;
-    }
-    for (u32 i = 0; (name = ksym_at(i, &address)); i++)
-        chain_printf(out, "%08x T %s\n", address, name);
     return 0;
 }
 
@@ -84,8 +65,6 @@ SYSINFO_NODE(version, .path = "kernel.version", .type = TEXT,
              .make = make_version);
 SYSINFO_NODE(cmdline, .path = "kernel.cmdline", .type = TEXT,
              .make = make_cmdline);
-SYSINFO_NODE(symbols, .path = "kernel.symbols", .type = TEXT,
-             .make = make_symbols);
 SYSINFO_NODE(build_id, .path = "kernel.build_id", .type = TEXT,
              .make = make_build_id);
 SYSINFO_NODE(records, .path = "kernel.records", .type = TEXT,

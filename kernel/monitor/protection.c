@@ -15,30 +15,39 @@ static bool is_both(const struct mapping *m)
     return (m->prot & (PROT_W | PROT_X)) == (PROT_W | PROT_X);
 }
 
-// Reads the entry of a page of the kernel; false: the page is not mapped.
-static bool read_entry(u32 va, struct mapping *m)
+static void add_pages(struct sysinfo_protection *out, const struct mapping *m,
+                      u32 pages)
 {
-    bool mapped = pagetable_lookup(&kernel_pagetable, va, m);
-    if (mapped && (is_both(m) || m->prot & PROT_USER)) {
+    out->kernel += pages;
+    out->kernel_executable += m->prot & PROT_X ? pages : 0;
+    out->kernel_both += is_both(m) ? pages : 0;
+    out->kernel_user += m->prot & PROT_USER ? pages : 0;
+}
+
+static int add_kernel_page(u32 va, void *entry UNUSED, const struct mapping *m,
+                           void *arg)
+{
+    struct mapping again = *m;
+    bool mapped = true;
+    if (is_both(m) || m->prot & PROT_USER) {
         barrier();
-        mapped = pagetable_lookup(&kernel_pagetable, va, m);
+        mapped = pagetable_lookup(&kernel_pagetable, va, &again);
     }
-    return mapped;
+    if (mapped)
+        add_pages(arg, &again, 1);
+    return 0;
 }
 
 static void add_kernel(struct sysinfo_protection *out)
 {
-    u32 va = KERNEL_BASE;
+    u32 va = KERNEL_BASE, end;
     do { // up to the end of the address space
         struct mapping m;
-        if (read_entry(va, &m)) {
-            out->kernel++;
-            out->kernel_executable += (m.prot & PROT_X) != 0;
-            out->kernel_both += is_both(&m);
-            out->kernel_user += (m.prot & PROT_USER) != 0;
-        }
-        va += PAGE_SIZE;
-    } while (va);
+        if (pagetable_large(&kernel_pagetable, va, &m, &end))
+            add_pages(out, &m, (end - va) / PAGE_SIZE);
+        else
+            pagetable_walk(&kernel_pagetable, va, end, add_kernel_page, out);
+    } while ((va = end));
 }
 
 static int add_page(u32 va UNUSED, void *entry UNUSED, const struct mapping *m,

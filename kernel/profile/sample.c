@@ -33,9 +33,10 @@ struct record {
     struct sprofile_sample sample;
     u32 words[WORDS_BESIDE_STACK + SPROFILE_STACK_WORDS];
 };
-#define DEEP_ROOM \
-    (sizeof(struct record) + 4 * (SPROFILE_DEEP_WORDS - SPROFILE_STACK_WORDS))
-_Static_assert(DEEP_ROOM <= UINT16_MAX &&
+#define DEEP_ROOM(bytes) \
+    (sizeof(struct record) + (bytes)-4 * SPROFILE_STACK_WORDS)
+_Static_assert(DEEP_ROOM(SPROFILE_DEEP_MOST) <= UINT16_MAX &&
+                   SPROFILE_DEEP_LEAST > 4 * SPROFILE_STACK_WORDS &&
                    SIGNAL_FRAMES_MAX == SPROFILE_SIGNALS_MAX,
                "a record's size has 16 bits");
 
@@ -251,7 +252,7 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
     return end_stacks(c, r, at, &user);
 }
 
-// The same with SPROFILE_DEEP_WORDS of the user stack.
+// The same with more of the user stack.
 static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
                               const struct trapframe *tf)
 {
@@ -259,7 +260,7 @@ static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
     u32 *at = r->words;
     if (!trap_from_user(tf))
         at = unwind_kernel_part(c, &r->sample, at, tf, trap_kernel_stack(tf));
-    at = unwind_user_deep(tf, at, &user);
+    at = unwind_user_deep(tf, c->deep_words, at, &user);
     return end_stacks(c, r, at, &user);
 }
 
@@ -278,7 +279,7 @@ static NOINLINE u32 fill_point_deep(struct session_cpu *c, struct record *r,
 {
     struct user_part user;
     u32 *at = unwind_kernel_part(c, &r->sample, r->words, tf, trap_stack(tf));
-    at = unwind_user_deep(tf, at, &user);
+    at = unwind_user_deep(tf, c->deep_words, at, &user);
     return end_stacks(c, r, at, &user);
 }
 
@@ -311,9 +312,10 @@ static NOINLINE u32 fill_point_calls(struct session_cpu *c, struct record *r,
     return fill_recorded(c, r, tf, trap_stack(tf));
 }
 
-void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
-                     bool by_point)
+void sample_init_cpu(struct session_cpu *c, const struct sprofile_options *o,
+                     bool hides_kernel, bool by_point)
 {
+    u32 flags = o->flags, bytes = sprofile_stack_bytes(o);
     c->hides_kernel = hides_kernel;
     c->fill_stacks = NULL;
     c->record_room = offsetof(struct record, words[1]);
@@ -328,7 +330,8 @@ void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
     c->fill_stacks = by_point ? deep ? fill_point_deep : fill_point_stacks
                      : deep   ? fill_deep
                               : fill_stacks;
-    c->record_room = deep ? DEEP_ROOM : sizeof(struct record);
+    c->deep_words = bytes / 4;
+    c->record_room = deep ? DEEP_ROOM(bytes) : sizeof(struct record);
 }
 
 // The ring has no contiguous room: builds the record in the spare buffer and
@@ -376,7 +379,7 @@ static NOINLINE bool check_room(struct session *s, struct session_cpu *c,
         return false;
     if (ring_check_room(&c->ring, c->record_room))
         return true;
-    return c->record_room == DEEP_ROOM && pad(c, time) &&
+    return c->record_room > sizeof(struct record) && pad(c, time) &&
            ring_check_room(&c->ring, c->record_room);
 }
 

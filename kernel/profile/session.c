@@ -17,6 +17,7 @@
 
 #define RING_DEFAULT KIB(256)
 #define RING_DEEP MIB(2)
+#define RING_DEEP_SAMPLES 4u // at least
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
      SPROFILE_O_RANDOM | SPROFILE_O_DEEP | SPROFILE_O_LBR)
@@ -250,6 +251,8 @@ static u32 ring_size(const struct stream *s, const struct sprofile_options *o)
     u32 asked = o->ring_bytes ? MIN(o->ring_bytes, most)
                 : deep        ? RING_DEEP
                               : RING_DEFAULT;
+    if (deep)
+        asked = MAX(asked, RING_DEEP_SAMPLES * sprofile_stack_bytes(o));
     while (bytes < asked && bytes * 2 <= most)
         bytes *= 2;
     return bytes;
@@ -284,6 +287,14 @@ static bool event_valid(const struct sprofile_options *o)
     return !pmu_event_parse(o->event, &event);
 }
 
+static bool stack_bytes_valid(const struct sprofile_options *o)
+{
+    u32 bytes = o->stack_bytes;
+    return !bytes ||
+           (o->flags & SPROFILE_O_DEEP && bytes % 8 == 0 &&
+            bytes >= SPROFILE_DEEP_LEAST && bytes <= SPROFILE_DEEP_MOST);
+}
+
 static int check_options(const struct sprofile_options *o,
                          const struct task *task)
 {
@@ -291,6 +302,8 @@ static int check_options(const struct sprofile_options *o,
         return -EINVAL;
     u32 chains = o->flags & (SPROFILE_O_STACKS | SPROFILE_O_DEEP);
     if (o->flags & SPROFILE_O_LBR && chains != SPROFILE_O_STACKS)
+        return -EINVAL;
+    if (!stack_bytes_valid(o))
         return -EINVAL;
     if (!memchr(o->source, 0, sizeof(o->source)) ||
         !memchr(o->event, 0, sizeof(o->event)))
@@ -341,8 +354,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
     }
     s->modes = modes_due(s);
     for (u32 i = 0; i < cpu_count; i++)
-        sample_init_cpu(&s->cpu[i], o->flags, s->stream.limited,
-                        s->source->point);
+        sample_init_cpu(&s->cpu[i], o, s->stream.limited, s->source->point);
     s->next = sampled;
     __atomic_store_n(&sampled, s, __ATOMIC_RELEASE);
     stream_publish(&s->stream);

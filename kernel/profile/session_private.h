@@ -26,6 +26,7 @@ struct session_cpu {
     struct ring ring;
     bool hides_kernel;
     u32 record_room; // bytes of the session's largest record
+    u32 deep_words;  // of the user stack, with SPROFILE_O_DEEP
     // Appends the call chains to a record and returns its size (sample.c).
     // NULL: the session wants no chains.
     u32 (*fill_stacks)(struct session_cpu *c, struct record *r,
@@ -91,9 +92,9 @@ extern struct entry_cost entry_cost;
 // How a source's samples come.
 enum sample_way { BY_IRQ, BY_NMI, BY_POINT, SAMPLE_WAYS };
 
-// Initialises a CPU's part of a session with these flags (sample.c).
-void sample_init_cpu(struct session_cpu *c, u32 flags, bool hides_kernel,
-                     bool by_point);
+// Initialises a CPU's part of a session with these options (sample.c).
+void sample_init_cpu(struct session_cpu *c, const struct sprofile_options *o,
+                     bool hides_kernel, bool by_point);
 
 // point_source.c: whether it samples this event. Any context.
 bool point_event_valid(const char *event);

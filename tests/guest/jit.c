@@ -1,14 +1,18 @@
 // JIT code: generated at run time, in no file, with a map for perf in
 // /tmp/perf-PID.map. `jit ROUNDS` runs it ROUNDS times, `jit ROUNDS nameless`
 // without a map. Its function "spin" counts down from 20,000; "twice the spin"
-// calls it two times.
+// calls it two times. `jit ROUNDS bare` runs "bare", which calls a function of
+// the program, and has no frame.
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TWICE 64 // offset
+#define OUTLINE __attribute__((noinline, noclone))
+#define TWICE 64 // offsets
+#define BARE 128
 
 static const unsigned char spin[] = {
     0x55,                         // push %ebp
@@ -29,6 +33,25 @@ static const unsigned char twice[] = {
     0xc3,                         // ret
 };
 
+static const unsigned char bare[] = {
+    0xff, 0x54, 0x24, 0x04, // call *4(%esp)
+    0xc3,                   // ret
+};
+
+OUTLINE static void burn(void)
+{
+    for (volatile unsigned i = 0; i < 20000; i++)
+        ;
+}
+
+OUTLINE static void run_bare(const unsigned char *code)
+{
+    void (*volatile run)(void (*)(void)) =
+        (void (*)(void (*)(void)))(code + BARE);
+    run(burn);
+    __asm__ volatile(""); // no tail call
+}
+
 static void write_map(const unsigned char *code)
 {
     char path[40];
@@ -39,6 +62,7 @@ static void write_map(const unsigned char *code)
     fprintf(map, "%lx %zx overwritten\n%lx %zx spin\n", (long)code,
             sizeof(spin), (long)code, sizeof(spin));
     fprintf(map, "%lx %zx twice the spin\n", (long)code + TWICE, sizeof(twice));
+    fprintf(map, "%lx %zx bare\n", (long)code + BARE, sizeof(bare));
     fclose(map);
 }
 
@@ -51,11 +75,13 @@ int main(int argc, char *argv[])
         return 1;
     memcpy(code, spin, sizeof(spin));
     memcpy(code + TWICE, twice, sizeof(twice));
-    if (argc < 3)
+    memcpy(code + BARE, bare, sizeof(bare));
+    bool is_bare = argc > 2 && strcmp(argv[2], "bare") == 0;
+    if (argc < 3 || is_bare)
         write_map(code);
     void (*volatile run)(void) = (void (*)(void))(code + TWICE);
     for (unsigned i = 0; i < rounds; i++)
-        run();
+        is_bare ? run_bare(code) : run();
     printf("ok code of no file\n");
     return 0;
 }

@@ -189,6 +189,19 @@ static void days(void)
     ok("gettimeofday and time");
 }
 
+// Each of its calls returns: none is `call 1f; 1: pop`, which would leave a
+// caller that is none in the CPU's records of calls.
+static void calls(void)
+{
+    static const char to_next[] = { '\xe8', 0, 0, 0, 0 };
+    const Elf32_Ehdr *h = (const Elf32_Ehdr *)image;
+    const Elf32_Phdr *p = (const Elf32_Phdr *)(image + h->e_phoff);
+    check(p->p_type == PT_LOAD &&
+          p->p_filesz > (uint32_t)getres32 - (uint32_t)image);
+    check(memmem(image, p->p_filesz, to_next, sizeof(to_next)) == NULL);
+    ok("its calls return");
+}
+
 // The symbols that a profiler finds in it.
 static void symbols(void)
 {
@@ -399,6 +412,7 @@ int main(int argc, char **argv)
         ok("symbols, protection, changes: skipped, this is not Strobe");
         return 0;
     }
+    calls();
     symbols();
     read_only();
     growing();

@@ -1,6 +1,9 @@
-// lib/cfi.c and lib/call_chain.c: the same rows as binutils' readelf in
-// programs of the image; and damaged sections.
+// lib/cfi.c, cfi_sections.c and call_chain.c: the same rows as binutils'
+// readelf in programs of the image; compressed and damaged sections; chains
+// through frames of all kinds.
 #include "test.h"
+
+#include <unistd.h>
 
 #include "lib/call_chain.h"
 #include "lib/cfi.h"
@@ -22,6 +25,7 @@ static u8 *read_file(const char *path, size_t *size)
 struct program {
     u8 *image;
     struct cfi_section sections[CFI_SECTIONS];
+    u8 *unpacked[CFI_SECTIONS];
     struct cfi_entry *entries;
     u32 count;
 };
@@ -33,6 +37,12 @@ static bool load(struct program *p, const char *path)
     if (!p->image)
         return false;
     u32 n = cfi_sections(p->image, size, p->sections), total = 0;
+    for (u32 i = 0; i < n; i++) {
+        if (p->sections[i].unpacked_size) {
+            p->unpacked[i] = malloc(p->sections[i].unpacked_size);
+            cfi_unpack(&p->sections[i], p->unpacked[i]);
+        }
+    }
     for (u32 i = 0; i < n; i++)
         total += cfi_entries(&p->sections[i], i, NULL, 0);
     p->entries = malloc(total * sizeof(*p->entries));
@@ -46,6 +56,8 @@ static bool load(struct program *p, const char *path)
 static void unload(struct program *p)
 {
     free(p->image);
+    free(p->unpacked[0]);
+    free(p->unpacked[1]);
     free(p->entries);
 }
 
@@ -130,6 +142,32 @@ static void test_as_readelf(void **state)
     }
 }
 
+// Compressed sections, as in Go's programs, have the same contents.
+static void test_compressed(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_cfi.XXXXXX", command[200];
+    struct program plain, packed;
+    close(mkstemp(path));
+    snprintf(command, sizeof(command),
+             "i686-linux-gnu-objcopy --compress-debug-sections=zlib "
+             "build/guest/threads %s",
+             path);
+    assert_int_equal(system(command), 0);
+    assert_true(load(&plain, "build/guest/threads"));
+    assert_true(load(&packed, path));
+    unlink(path);
+    assert_true(packed.unpacked[0] || packed.unpacked[1]);
+    assert_int_equal(packed.count, plain.count);
+    for (u32 i = 0; i < CFI_SECTIONS; i++) {
+        assert_int_equal(packed.sections[i].size, plain.sections[i].size);
+        assert_memory_equal(packed.sections[i].bytes, plain.sections[i].bytes,
+                            plain.sections[i].size);
+    }
+    unload(&plain);
+    unload(&packed);
+}
+
 // Decodes every 7th entry of a section at a random pc.
 static void ask_all(const struct cfi_section *s)
 {
@@ -187,7 +225,7 @@ static u32 load_bias; // of the program
 
 static u32 complete(u32 pc, u32 frame, const u32 *words, u32 *out)
 {
-    struct cfi_section section = { frames, sizeof(frames), 0, false };
+    struct cfi_section section = { frames, sizeof(frames), 0, false, 0 };
     struct cfi_entry entry;
     assert_int_equal(cfi_entries(&section, 0, &entry, 1), 1);
     static struct row_cache rows;
@@ -234,6 +272,77 @@ static void test_moved(void **state)
         test_chain(state);
     }
     load_bias = 0;
+}
+
+// 0x2000: a function that realigns its stack (lea 4(%esp), %ecx; and $-16,
+// %esp; push -4(%ecx); push %ebp; mov %esp, %ebp; push %ecx), and 0x3000: one
+// without a frame pointer.
+static const u8 realigned[] = {
+    // CIE
+    16, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 1, 0, 1, 0x7c, 8, 0x0c, 4, 4, 0x88, 1,
+    0, 0,
+    // FDE 0x2000..0x2010
+    32, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x20, 0, 0, 0x10, 0, 0, 0, //
+    0x44, 0x0c, 1, 0,                                         // 0x2004: ecx+0
+    0x44, 0x10, 5, 2, 0x75, 0,                   // 0x2008: ebp at ebp+0
+    0x42, 0x0f, 3, 0x75, 0x7c, 0x06, 0, 0, 0, 0, // 0x200a: *(ebp-4)
+    // FDE 0x3000..0x3010: esp+80
+    20, 0, 0, 0, 0, 0, 0, 0, 0x00, 0x30, 0, 0, 0x10, 0, 0, 0, 0x0e, 80, 0, 0, 0,
+    0, 0, 0
+};
+
+// The chain from `pc`, with so many words of the stack from `words` on, of
+// which [8] is at ebp.
+static u32 complete_deep(u32 pc, const u32 *words, u32 count, u32 flags,
+                         u32 *out)
+{
+    static struct row_cache rows;
+    struct cfi_section section = { realigned, sizeof(realigned), 0, false, 0 };
+    struct cfi_entry entries[2];
+    assert_int_equal(cfi_entries(&section, 0, entries, 2), 2);
+    struct cfi_program p = { { section }, entries, 2, 1 };
+    u32 stack[64] = { ESP, ESP + 4 * 8 }, proven;
+    memcpy(stack + 2, words, count * sizeof(*words));
+    u32 chain[2] = { pc, 0x3008 };
+    struct chain_sample s = { chain, 2, stack, 2 + count, flags, NULL, 0 };
+    struct chain_code code = { .program = &p, .entry = 0x4440 };
+    return chain_complete(&rows, &code, &s, out, &proven);
+}
+
+// The caller of a realigned function has its stack pointer at the saved CFA, so
+// that its own caller is found, too.
+static void test_realigned(void **state)
+{
+    (void)state;
+    u32 out[CHAIN_MAX], words[40];
+    for (u32 i = 0; i < ARRAY_SIZE(words); i++)
+        words[i] = 0x9999;
+    words[7] = ESP + 4 * 14;
+    words[8] = 0; // the caller's ebp
+    words[9] = words[13] = 0x3008;
+    words[14 + 19] = 0x4444;
+    assert_int_equal(complete_deep(0x200c, words, 40, 0, out), 3);
+    assert_int_equal(out[1], 0x3008);
+    assert_int_equal(out[2], 0x4444);
+    // A CFA below the stack pointer is not one.
+    words[7] = ESP - 4 * 14;
+    assert_int_equal(complete_deep(0x200c, words, 40, 0, out), 2);
+    // There the CFA is in ecx, which a sample does not have.
+    assert_int_equal(complete_deep(0x2005, words, 40, 0, out), 2);
+}
+
+// Whether a chain ends for want of a longer copy of the stack.
+static void test_short_copy(void **state)
+{
+    (void)state;
+    u32 out[CHAIN_MAX], words[40] = { [19] = 0x4444 };
+    assert_int_equal(
+        complete_deep(0x3004, words, 20, SPROFILE_F_USER_MORE, out), 2);
+    assert_int_equal(out[1], 0x4444);
+    complete_deep(0x3004, words, 19, SPROFILE_F_USER_MORE, out);
+    assert_int_equal(out[1], CHAIN_SHORT);
+    complete_deep(0x3004, words, 19, 0, out); // that was all of the stack
+    assert_int_equal(out[1], CHAIN_BROKEN);
 }
 
 // Nested signals: the inner handler's signal interrupted the restorer of the
@@ -283,7 +392,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_readelf), cmocka_unit_test(test_damage),
         cmocka_unit_test(test_chain),      cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_restorer),
+        cmocka_unit_test(test_restorer),   cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_realigned),  cmocka_unit_test(test_short_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,11 +246,13 @@ static void chains_not_whole(void **state UNUSED)
         { .marks = 0 },
         { .marks = 1 << CHAIN_DEEP },
         { .marks = 1 << CHAIN_BROKEN | 1 << CHAIN_UNREADABLE },
+        { .marks = 1 << CHAIN_SHORT },
     };
     struct sample_count counts[] = {
         { .chain = 0, .samples = 750 },
         { .chain = 1, .samples = 200 },
         { .chain = 2, .samples = 50 },
+        { .chain = 3, .samples = 10 },
     };
 
     print(&info, &asked, false);
@@ -268,6 +270,17 @@ static void chains_not_whole(void **state UNUSED)
     says("\"cut_broken\": 50,\n");
     says("\"cut_deep\": 200,\n");
     says("\"cut_unreadable\": 50,\n");
+    says("\"cut_beyond_copy\": 0,\n");
+    samples.count = 4;
+    samples.total = 1010;
+    asked.flags |= SPROFILE_O_DEEP;
+    print(&info, &asked, false);
+    says("; 1.0% beyond the 8192 bytes of the stack's copy (-g=dwarf,SIZE)\n");
+    asked.stack_bytes = 512;
+    print(&info, &asked, false);
+    says("; 1.0% beyond the 512 bytes of the stack's copy (-g=dwarf,SIZE)\n");
+    print(&info, &asked, true);
+    says("\"cut_beyond_copy\": 10,\n");
     samples.chains.nodes = NULL;
     samples.counts = NULL;
     samples.count = 0;

@@ -79,6 +79,8 @@ static void assert_same_row(const struct program *p, u32 pc)
     assert_non_null(got);
     assert_true(got->start <= pc && pc < got->end);
     assert_int_equal(got->by_ebp, want.by_ebp);
+    assert_int_equal(got->cfa_loaded, want.cfa_loaded);
+    assert_int_equal(got->ebp_in_frame, want.ebp_in_frame);
     assert_int_equal(got->cfa_offset, want.cfa_offset);
     assert_int_equal(got->ebp_saved, want.ebp_saved);
     assert_int_equal(got->ebp_offset, want.ebp_offset);
@@ -268,7 +270,7 @@ static void test_backwards(void **state UNUSED)
     };
     struct program p = { .cfi = { .id = 1 } };
     p.cfi.sections[0] =
-        (struct cfi_section){ section, sizeof(section), 0, false };
+        (struct cfi_section){ section, sizeof(section), 0, false, 0 };
     find_entries(&p);
     assert_int_equal(p.cfi.count, 1);
     for (u32 first = 0; first < 16; first++) {

@@ -191,6 +191,18 @@ KERNEL_TEST(session_bad_options_are_refused)
     o = options(1000);
     o.flags = 0x80000000;
     expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
+    static const u32 sizes[] = { 4, SPROFILE_DEEP_LEAST - 8,
+                                 SPROFILE_DEEP_LEAST + 4,
+                                 SPROFILE_DEEP_MOST + 8 };
+    for (u32 i = 0; i < ARRAY_SIZE(sizes); i++) {
+        o = options(1000);
+        o.flags = SPROFILE_O_STACKS | SPROFILE_O_DEEP;
+        o.stack_bytes = sizes[i];
+        expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
+    }
+    o = options(1000);
+    o.stack_bytes = SPROFILE_DEEP_BYTES; // but not asked for
+    expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);
     o = options(1000);
     memset(o.source, 'x', sizeof(o.source));
     expect(session_begin(NULL, &o, &readers, &s) == -EINVAL);

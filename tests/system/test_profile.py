@@ -205,6 +205,7 @@ SCRIPTS = {
     "code of no file": "profile --json /test/jit 2000",
     "tree of code of no file": "profile --json -g /test/jit 2000",
     "code of no file, nameless": "profile --json /test/jit 2000 nameless",
+    "code without a frame": "profile --json -g /test/jit 500 bare",
 }
 
 
@@ -430,3 +431,15 @@ def test_code_of_no_file(results):
     r = report(results["code of no file, nameless"])
     top = r["rows"][0]
     assert top["symbol"] is None and top["image"] == "[anon]", r
+
+
+def test_no_call_of_another_function(results):
+    """Generated code without a frame hides its caller. The next one known calls that
+    caller, so it is not taken for the generated code's."""
+    r = report(results["code without a frame"])
+    deep = list(names_in(r["tree"]))
+    main = deep.index("main")
+    assert deep[main + 1].startswith("[callers not found]"), deep
+    assert deep[main + 2].startswith("bare [JIT]"), deep
+    assert deep[main + 3].startswith("burn"), deep
+    assert r["cut_broken"] > 0.9 * r["taken"], r

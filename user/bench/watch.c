@@ -1,5 +1,6 @@
 // The cost of monitoring with 10, 100 and 1,000 tasks: reading the list of all
-// tasks from the sysinfo tree, and a refresh of top on the screen.
+// tasks from the sysinfo tree, and a refresh of top on the screen. And of tools
+// that read the lists of the kernel's functions.
 #define _GNU_SOURCE
 #include "bench.h"
 
@@ -15,6 +16,7 @@
 #define TASKS_MAX 1000
 #define READS 10
 #define SCREEN "/dev/tty0"
+#define NOWHERE "/dev/null"
 
 static pid_t sleepers[TASKS_MAX];
 static unsigned count;
@@ -77,22 +79,34 @@ static uint64_t children(void)
     return t.child_user + t.child_kernel;
 }
 
-static uint64_t run_top(const char *refreshes)
+// Returns the cycles that a program takes.
+static uint64_t run(const char *terminal, char *const arguments[])
 {
     uint64_t before = children();
     pid_t pid = fork();
 
     must(pid >= 0, "fork");
     if (pid == 0) {
-        int screen = open(SCREEN, O_RDWR | O_NOCTTY);
-        must(screen >= 0, SCREEN);
-        dup2(screen, STDIN_FILENO);
-        dup2(screen, STDOUT_FILENO);
-        execl("/bin/top", "top", "-d", "1", "-n", refreshes, NULL);
-        must(0, "/bin/top");
+        int fd = open(terminal, O_RDWR | O_NOCTTY);
+        must(fd >= 0, terminal);
+        dup2(fd, STDIN_FILENO);
+        dup2(fd, STDOUT_FILENO);
+        execvp(arguments[0], arguments);
+        must(0, arguments[0]);
     }
-    must(end_of(pid) == 0, "top's status");
+    must(end_of(pid) == 0, "the tool's status");
     return children() - before;
+}
+
+static uint64_t run_top(char *refreshes)
+{
+    return run(SCREEN, (char *[]){ "top", "-d", "1", "-n", refreshes, NULL });
+}
+
+static void run_tool(const char *name, char *const arguments[])
+{
+    begin(name);
+    printf("%s %llu\n", name, (unsigned long long)run(NOWHERE, arguments) / 2);
 }
 
 static void watch_tasks(unsigned tasks)
@@ -115,6 +129,8 @@ static void watch_tasks(unsigned tasks)
 void watch(void)
 {
     atexit(end_all); // also if a step fails
+    run_tool("sysinfo-list", (char *[]){ "sysinfo", NULL });
+    run_tool("cprofile-true", (char *[]){ "cprofile", "-1", "true", NULL });
     watch_tasks(10);
     watch_tasks(100);
     watch_tasks(1000);

@@ -11,10 +11,10 @@
 
 // --- names ------------------------------------------------------------------
 
-// The kernel's symbols, for places that are in no function that can be chosen.
 static struct naming {
-    struct functions functions;
-    struct program_symbols symbols;
+    const struct functions *functions;
+    struct program_symbols symbols; // read on first use
+    bool has_symbols;
 } naming;
 
 // Names of other code stay until the end: there are few of them.
@@ -24,14 +24,23 @@ static const char *keep(const struct symbol *symbol)
     return name ? name : "[unknown]";
 }
 
+// For places that are in no function that can be chosen.
+static const struct symbol *find_symbol(struct naming *n, uint32_t address)
+{
+    if (!n->has_symbols)
+        program_symbols_load(&n->symbols, "[kernel]");
+    n->has_symbols = true;
+    return symbols_find(&n->symbols.symbols, address);
+}
+
 static const char *name_of(void *arg, uint32_t address)
 {
     struct naming *n = arg;
 
     if (call_is_root(address))
         return call_root_name(address);
-    const struct function *f = functions_find(&n->functions, address);
-    return f ? f->name : keep(symbols_find(&n->symbols.symbols, address));
+    const struct function *f = functions_find(n->functions, address);
+    return f ? f->name : keep(find_symbol(n, address));
 }
 
 // --- JSON -------------------------------------------------------------------
@@ -196,8 +205,7 @@ int show(const struct settings *s, const struct calls_info *info)
     };
     bool good = !s->output || write_file(s, info);
 
-    read_functions(&naming.functions);
-    program_symbols_load(&naming.symbols, "[kernel]");
+    naming.functions = kernel_functions();
     if (s->json) {
         putchar('{');
         put_info(info);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct functions functions;
+static const struct functions *functions;
 
 static struct known {
     uint32_t thread;
@@ -55,7 +55,7 @@ static void read_threads(void)
 
 void names_read(void)
 {
-    read_functions(&functions);
+    functions = kernel_functions();
     read_threads();
 }
 
@@ -67,7 +67,7 @@ void names_of_task(const struct sprofile_task *t)
 
 const char *name_of_function(void *arg, uint32_t address)
 {
-    const struct function *f = functions_find(&functions, address);
+    const struct function *f = functions_find(functions, address);
 
     (void)arg;
     return f ? f->name : "[unknown]";

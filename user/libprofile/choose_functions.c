@@ -9,17 +9,21 @@
 
 #define NODE "system.functions"
 
-void read_functions(struct functions *f)
+const struct functions *kernel_functions(void)
 {
+    static struct functions all;
     size_t size;
-    char *text = sysinfo_read(NODE, &size);
 
+    if (all.count)
+        return &all;
+    char *text = sysinfo_read_large(NODE, &size);
     if (!text)
         fail(1, "%s: %s", NODE, kbox_problem(errno));
-    const char *problem = functions_read(f, text, size);
+    const char *problem = functions_read(&all, text, size);
     if (problem)
         fail(1, "%s: %s", NODE, problem);
     free(text);
+    return &all;
 }
 
 const char *add_patterns(struct function_choice *choice, const char **list,
@@ -39,25 +43,23 @@ const char *add_patterns(struct function_choice *choice, const char **list,
 uint32_t *choose_functions(const struct function_choice *choice, char letter,
                            uint32_t *count)
 {
-    struct functions all;
+    const struct functions *all = kernel_functions();
 
-    read_functions(&all);
-    uint32_t *chosen = malloc((all.count + 1) * sizeof(*chosen));
+    uint32_t *chosen = malloc((all->count + 1) * sizeof(*chosen));
     if (!chosen)
         fail(1, "not enough memory");
-    const char *missed = functions_missed(&all, choice);
+    const char *missed = functions_missed(all, choice);
     if (missed) {
         complain("-%c '%s': no such %s (sysinfo " NODE ")", letter, missed,
                  strchr(missed, '/') ? "source file" : "function");
-        functions_print_near(&all, missed, stderr);
+        functions_print_near(all, missed, stderr);
         exit(1);
     }
-    *count = functions_choose(&all, choice, chosen);
+    *count = functions_choose(all, choice, chosen);
     if (!*count)
         fail(1,
              "-%c: the patterns choose no function: what one chooses, "
              "another leaves out%s",
              letter, choice->bytes ? ", or all are smaller than -Z" : "");
-    functions_free(&all);
     return chosen;
 }

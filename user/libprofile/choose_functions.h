@@ -6,8 +6,8 @@
 
 #define PATTERNS_MAX 64u
 
-// The functions that the running kernel has.
-void read_functions(struct functions *f);
+// The functions that the running kernel has, which are read on first use.
+const struct functions *kernel_functions(void);
 // Adds the patterns of an option -F A,B to `choice`, whose patterns are `list`,
 // of PATTERNS_MAX entries. Cuts `text` into them. NULL, or what is wrong.
 const char *add_patterns(struct function_choice *choice, const char **list,

@@ -2,6 +2,7 @@
 
 #include "header.h"
 #include "sources.h"
+#include "user/libstrobe/options.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -125,14 +126,15 @@ bool events_choose(struct events *e, const struct sprofile_options *common,
 #define RATE_ASSUMED 1000
 #define SAMPLE_BYTES 40
 #define STACK_SAMPLE_BYTES 200 // for about 30 frames
-#define DEEP_SAMPLE_BYTES 8500
+#define BESIDE_STACK_BYTES 300
 #define RING_MAX (16 << 20)
 
 uint32_t events_ring_bytes(const struct sprofile_options *o, uint32_t seconds)
 {
     uint32_t hz = o->rate_hz != 0 ? o->rate_hz : RATE_ASSUMED;
     uint32_t a_second =
-        hz * (o->flags & SPROFILE_O_DEEP     ? DEEP_SAMPLE_BYTES
+        hz * (o->flags & SPROFILE_O_DEEP
+                  ? sprofile_stack_bytes(o) + BESIDE_STACK_BYTES
               : o->flags & SPROFILE_O_STACKS ? STACK_SAMPLE_BYTES
                                              : SAMPLE_BYTES);
     uint64_t bytes = (uint64_t)seconds * a_second;
@@ -202,19 +204,32 @@ const char *event_name(const struct event *e)
     return perf_event_name(&e->info);
 }
 
+// Rounded up to what the kernel takes.
+static uint32_t stack_size(const char *text, void (*wrong)(void))
+{
+    uint32_t bytes = number_argument("-g=dwarf,SIZE", text, SPROFILE_DEEP_LEAST,
+                                     SPROFILE_DEEP_MOST, wrong);
+
+    return (bytes + 7) & ~7u;
+}
+
 bool events_chain_option(char *const argv[], int *letter,
-                         struct sprofile_options *o)
+                         struct sprofile_options *o, void (*wrong)(void))
 {
     const char *word = argv[optind];
 
     if (!word || word[0] != '-' || (word[1] != 'g' && word[1] != 'G'))
         return false;
-    if (strcmp(word + 2, "=dwarf") == 0)
-        o->flags = (o->flags & ~SPROFILE_O_LBR) | SPROFILE_O_DEEP;
-    else if (strcmp(word + 2, "=lbr") == 0)
+    if (strcmp(word + 2, "=lbr") == 0) {
         o->flags = (o->flags & ~SPROFILE_O_DEEP) | SPROFILE_O_LBR;
-    else
+        o->stack_bytes = 0;
+    } else if (strncmp(word + 2, "=dwarf", 6) == 0 &&
+               (word[8] == '\0' || word[8] == ',')) {
+        o->flags = (o->flags & ~SPROFILE_O_LBR) | SPROFILE_O_DEEP;
+        o->stack_bytes = word[8] == ',' ? stack_size(word + 9, wrong) : 0;
+    } else {
         return false;
+    }
     optind++;
     *letter = word[1];
     return true;

@@ -50,8 +50,9 @@ const char *event_name(const struct event *e);
 // hardly any of its samples (header_starved), with a message on standard error.
 int events_status(const struct events *e, int status);
 
-// Handles -g=dwarf and -g=lbr (or -G=), which getopt cannot parse: call chains
-// from large stack copies, or from the CPU's records of calls. Consumes
-// argv[optind] if it is that option, and sets *letter to g or G.
+// Handles -g=dwarf[,SIZE] and -g=lbr (or -G=), which getopt cannot parse: call
+// chains from large stack copies, or from the CPU's records of calls. Consumes
+// argv[optind] if it is that option, and sets *letter to g or G. A wrong SIZE
+// ends the program by `wrong`, after a message.
 bool events_chain_option(char *const argv[], int *letter,
-                         struct sprofile_options *o);
+                         struct sprofile_options *o, void (*wrong)(void));

@@ -215,9 +215,12 @@ static void print_cut(FILE *out, const char *what, uint64_t n,
 }
 
 // Prints how many chains are incomplete, and why.
-static void print_chains(FILE *out, const struct samples *s, bool deep)
+static void print_chains(FILE *out, const struct samples *s,
+                         const struct sprofile_options *asked)
 {
+    bool deep = asked->flags & (SPROFILE_O_DEEP | SPROFILE_O_LBR);
     struct samples_cut cut = samples_cut(s);
+    char beyond[80];
 
     fprintf(out, "Chains:  %.1f%% of %" PRIu64 " not whole",
             percent(cut.any, s->total), s->total);
@@ -227,6 +230,10 @@ static void print_chains(FILE *out, const struct samples *s, bool deep)
               cut.broken, s);
     print_cut(out, "deeper than 127 frames", cut.deep, s);
     print_cut(out, "in unmapped memory", cut.unreadable, s);
+    snprintf(beyond, sizeof(beyond),
+             "beyond the %u bytes of the stack's copy (-g=dwarf,SIZE)",
+             sprofile_stack_bytes(asked));
+    print_cut(out, beyond, cut.beyond_copy, s);
     fputc('\n', out);
 }
 
@@ -303,7 +310,7 @@ void header_print(FILE *out, const struct sprofile_info *info,
                 "files name\n",
                 unknown);
     if (asked->flags & SPROFILE_O_STACKS)
-        print_chains(out, s, asked->flags & (SPROFILE_O_DEEP | SPROFILE_O_LBR));
+        print_chains(out, s, asked);
     print_trouble(out, info, s);
 }
 

@@ -71,6 +71,7 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "cut_broken", cut.broken);
     print_number(out, "cut_deep", cut.deep);
     print_number(out, "cut_unreadable", cut.unreadable);
+    print_number(out, "cut_beyond_copy", cut.beyond_copy);
     print_number(out, "chains_forgotten", s->chains.cut);
     print_number(out, "cycles", info->cycles);
     print_number(out, "interrupts", info->interrupts);

@@ -32,6 +32,8 @@ void images_unload(struct image *m)
     free(m->text);
     free(m->symbol_table);
     free(m->frame_table);
+    for (uint32_t s = 0; s < CFI_SECTIONS; s++)
+        free(m->unpacked[s]);
 }
 
 void images_free(struct images *i)

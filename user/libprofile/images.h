@@ -44,6 +44,7 @@ struct image {
     const uint8_t *code;              // the first segment with code
     uint32_t code_address, code_size; // its address; size 0: unknown
     void *symbol_table, *frame_table;
+    void *unpacked[CFI_SECTIONS]; // of compressed sections
 };
 
 // Reads a file. Returns its bytes, which the caller frees, or NULL if it cannot

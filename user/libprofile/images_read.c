@@ -26,11 +26,28 @@ static const char *load_symbols(struct image *m, size_t size)
     return status == SYMBOLS_OK ? NULL : why[status];
 }
 
+// Without memory for it, a section is left out.
+static uint32_t find_sections(struct image *m, size_t size)
+{
+    struct cfi_section *s = m->frames.sections;
+    uint32_t count = cfi_sections(m->bytes, size, s);
+    for (uint32_t i = 0; i < count; i++) {
+        if (s[i].unpacked_size == 0)
+            continue;
+        m->unpacked[i] = malloc(s[i].unpacked_size);
+        if (m->unpacked[i])
+            cfi_unpack(&s[i], m->unpacked[i]);
+        else
+            s[i].size = 0;
+    }
+    return count;
+}
+
 // Without memory for them, callers are found by frame pointers alone.
 static void load_frames(struct image *m, uint32_t number, size_t size)
 {
     struct cfi_program *f = &m->frames;
-    uint32_t sections = cfi_sections(m->bytes, size, f->sections), room = 0;
+    uint32_t sections = find_sections(m, size), room = 0;
     for (uint32_t s = 0; s < sections; s++)
         room += cfi_entries(&f->sections[s], s, NULL, 0);
     struct cfi_entry *entries = calloc(room + 1, sizeof(*entries));
@@ -78,6 +95,7 @@ static void make_marks(struct image *m)
         MARK(CHAIN_DEEP, "[deeper than 127 frames]"),
         MARK(CHAIN_UNREADABLE, "[stack not readable]"),
         MARK(CHAIN_BROKEN, "[callers not found]"),
+        MARK(CHAIN_SHORT, "[beyond the copy of the stack]"),
     };
     m->symbols = (struct symbols){ marks, sizeof(marks) / sizeof(marks[0]) };
     m->problem = NULL;

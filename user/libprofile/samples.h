@@ -78,7 +78,7 @@ void samples_clear(struct samples *s);
 void samples_count(struct samples *s, const struct sample_count *c);
 // The number of samples whose chain is incomplete, by reason.
 struct samples_cut {
-    uint64_t any, deep, unreadable, broken;
+    uint64_t any, deep, unreadable, broken, beyond_copy;
 };
 struct samples_cut samples_cut(const struct samples *s);
 // The name of the task's thread: its last own one, or that of the task's last

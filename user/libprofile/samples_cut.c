@@ -11,6 +11,7 @@ struct samples_cut samples_cut(const struct samples *s)
         cut.deep += marks >> CHAIN_DEEP & 1 ? n : 0;
         cut.unreadable += marks >> CHAIN_UNREADABLE & 1 ? n : 0;
         cut.broken += marks >> CHAIN_BROKEN & 1 ? n : 0;
+        cut.beyond_copy += marks >> CHAIN_SHORT & 1 ? n : 0;
     }
     return cut;
 }

@@ -120,8 +120,8 @@ static bool makes_frame(struct images *images, uint32_t image, uint32_t callee)
     return false;
 }
 
-// Whether a direct call has the function around `callee` as its target. True
-// for an indirect call, or if a symbol is missing.
+// Whether a call can have the function around `callee`, which may be in no file
+// (JIT), as its target. A direct call to a known function leads to no other.
 static bool leads_to(struct images *images, uint32_t image, uint32_t callee,
                      uint32_t back, const uint8_t *end)
 {
@@ -130,9 +130,11 @@ static bool leads_to(struct images *images, uint32_t image, uint32_t callee,
     if (end[-5] != CALL_RELATIVE)
         return true;
     memcpy(&distance, end - sizeof(distance), sizeof(distance));
-    const struct symbol *called = images_symbol(images, image, back + distance);
-    const struct symbol *is = images_symbol(images, image, callee);
-    return !called || !is || called == is;
+    uint32_t target = back + distance;
+    const struct symbol *called = images_symbol(images, image, target);
+    // A target within a function: that byte is no call's first.
+    return !called || called->start != target ||
+           called == images_symbol(images, image, callee);
 }
 
 enum user_call user_call(struct images *images, const struct user_code *user,

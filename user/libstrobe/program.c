@@ -115,7 +115,7 @@ static void *read_vdso(size_t *size)
 void *program_read(const char *path, size_t *size)
 {
     if (strcmp(path, "[kernel]") == 0)
-        return sysinfo_read("kernel.symbols", size);
+        return sysinfo_read_large("kernel.symbols", size);
     if (strcmp(path, "[vdso]") == 0)
         return read_vdso(size);
     return read_file(path, size);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #define FIRST_SIZE 4096 // enough for most nodes
+#define LARGE_SIZE (512 << 10)
 
 int sysinfo_get_data(const char *path, void *buf, size_t size)
 {
@@ -32,10 +33,9 @@ static int get_keys(const char *path, void *buf, size_t size)
 
 // Retries with larger buffers until everything fits, since the node may grow
 // between the calls. Appends `tail` zero bytes.
-static void *read_all(getter get, const char *path, size_t tail, size_t *size)
+static void *read_all(getter get, const char *path, size_t room, size_t tail,
+                      size_t *size)
 {
-    size_t room = FIRST_SIZE;
-
     for (;;) {
         char *buf = malloc(room + tail);
         int n = buf != NULL ? get(path, buf, room) : -1;
@@ -53,14 +53,19 @@ static void *read_all(getter get, const char *path, size_t tail, size_t *size)
 
 void *sysinfo_read(const char *path, size_t *size)
 {
-    return read_all(sysinfo_get_data, path, 1, size);
+    return read_all(sysinfo_get_data, path, FIRST_SIZE, 1, size);
+}
+
+void *sysinfo_read_large(const char *path, size_t *size)
+{
+    return read_all(sysinfo_get_data, path, LARGE_SIZE, 1, size);
 }
 
 char *sysinfo_read_keys(const char *path)
 {
     size_t size;
 
-    return read_all(get_keys, path, 1, &size);
+    return read_all(get_keys, path, FIRST_SIZE, 1, &size);
 }
 
 int sysinfo_read_value(const char *path, uint64_t *value)

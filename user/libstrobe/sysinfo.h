@@ -34,6 +34,9 @@ int sysinfo_get_type(const char *path);
 // Reads all data of the node as a consistent snapshot, even if it grows.
 // Appends a NUL. The caller frees the result.
 void *sysinfo_read(const char *path, size_t *size);
+// The same for a large node: the kernel makes it once, not also to say its
+// size.
+void *sysinfo_read_large(const char *path, size_t *size);
 // Reads the children's names, each terminated by a NUL, and an empty name at
 // the end. The caller frees the result.
 char *sysinfo_read_keys(const char *path);

@@ -46,9 +46,8 @@ static const char options_text[] =
     "  -C          child tasks as well (--children)\n"
     "  -g          the call tree, callers above their callees\n"
     "  -G          the inverted call tree: functions above their callers\n"
-    "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
-    "frame\n"
-    "              pointers\n"
+    "  -g=dwarf[,SIZE]  or -G=dwarf: with SIZE bytes of the stack (8192), for\n"
+    "              programs without frame pointers\n"
     "  -g=lbr      or -G=lbr: by the CPU's records of calls (sysinfo\n"
     "              system.profile.callers), for such programs, too\n"
     "  --by WHAT   rows are: symbol (the default), address, thread, cpu, task\n"
@@ -248,7 +247,7 @@ static void parse(struct settings *s, int argc, char *argv[])
     int c;
 
     // The + stops option parsing at the program's name.
-    while (events_chain_option(argv, &c, &s->options) ||
+    while (events_chain_option(argv, &c, &s->options, bad_usage) ||
            (c = getopt_long(argc, argv, "+F:s:e:c:Rm:CgGn:r:o:t:h", options,
                             NULL)) != -1)
         take_option(s, c, &list);

@@ -104,7 +104,7 @@ static void parse(struct reconcile_settings *s, int argc, char *argv[])
 
 struct run {
     struct events events;
-    struct functions functions;
+    const struct functions *functions;
     struct calls_info *trace; // records behind it
     struct child child;
     int status;
@@ -117,7 +117,7 @@ static int begin_trace(struct run *r)
     struct function_choice all = { 0 };
     uint32_t *chosen = choose_functions(&all, ' ', &o.function_count);
 
-    read_functions(&r->functions);
+    r->functions = kernel_functions();
     o.functions = (uint32_t)(uintptr_t)chosen;
     trace_begin(phone, &o);
     free(chosen);
@@ -353,7 +353,7 @@ int run_reconcile(int argc, char *argv[])
         call_paths_merge(&paths, r.trace, (const void *)(r.trace + 1), -1);
     if (problem)
         fail(1, "the kernel's records: %s", problem);
-    if (!reconcile(&result, &r.events.list[0].samples, &r.functions, &paths))
+    if (!reconcile(&result, &r.events.list[0].samples, r.functions, &paths))
         fail(1, "not enough memory, or the kernel's symbols cannot be read");
     if (s.json) {
         print_json(&r, &result);

@@ -45,9 +45,8 @@ static const char usage_text[] =
     "JSON\n"
     "              each sample with its callers\n"
     "  -G          the inverted call tree: functions above their callers\n"
-    "  -g=dwarf    or -G=dwarf: with 8 KiB of the stack, for programs without "
-    "frame\n"
-    "              pointers\n"
+    "  -g=dwarf[,SIZE]  or -G=dwarf: with SIZE bytes of the stack (8192), for\n"
+    "              programs without frame pointers\n"
     "  -g=lbr      or -G=lbr: by the CPU's records of calls (sysinfo\n"
     "              system.profile.callers), for such programs, too\n"
     "  --json      everything, as JSON\n"
@@ -175,7 +174,7 @@ static void parse(struct settings *s, int argc, char *argv[])
         argc--;
     }
     // The + stops option parsing at the command's name.
-    while (events_chain_option(argv, &c, &s->options) ||
+    while (events_chain_option(argv, &c, &s->options, bad_usage) ||
            (c = getopt_long(argc, argv, "+F:s:e:c:Rt:m:p:n:ao:qgGh", options,
                             NULL)) != -1)
         take_option(s, c);

@@ -56,7 +56,6 @@ static unsigned count_numbers(const char *keys)
 static void describe(struct table *t, const char *path, int type)
 {
     uint64_t value;
-    size_t size;
 
     if (SYSINFO_KIND(type) == SYSINFO_VALUE &&
         sysinfo_read_value(path, &value) == 0) {
@@ -64,19 +63,18 @@ static void describe(struct table *t, const char *path, int type)
                   sysinfo_unit_name(SYSINFO_WHAT(type)));
         return;
     }
-    char *data = sysinfo_read(path, &size);
-    if (!data)
+    int size = sysinfo_get_data(path, NULL, 0);
+    if (size < 0)
         table_add(t, "?");
     else if (SYSINFO_KIND(type) == SYSINFO_TEXT)
-        table_add(t, "text, %zu bytes", size);
+        table_add(t, "text, %d bytes", size);
     else {
         const struct sysinfo_record_type *r =
             sysinfo_record_type(SYSINFO_WHAT(type));
-        size_t count = r != NULL ? size / r->size : 0;
+        size_t count = r != NULL ? (size_t)size / r->size : 0;
         table_add(t, "%zu record%s: %s", count, count == 1 ? "" : "s",
                   r != NULL ? r->name : "of a new type");
     }
-    free(data);
 }
 
 static void list(struct table *t, const char *path)

@@ -89,7 +89,7 @@ static void put_thread(struct trace_out *o, const struct trace_file_thread *t)
 static void put_functions(struct trace_out *o)
 {
     size_t size;
-    char *text = sysinfo_read("system.functions", &size);
+    char *text = sysinfo_read_large("system.functions", &size);
 
     if (text) // else they are shown by address
         put_chunk(o, TRACE_FILE_FUNCTIONS, text, size);

@@ -489,21 +489,20 @@ static NOINLINE u32 *walk_saved(struct user_peek *p, u32 *out, u32 words,
     u32 *chain = out + 2 + words, eip = *chain;
     u32 frame =
         find_saved(p, out[0], out + 2, MIN(words, (u32)SPROFILE_STACK_WORDS));
-    part->flags = SPROFILE_F_USER_GAP | (p->pt ? 0 : SPROFILE_F_USER_CUT);
+    part->flags |= SPROFILE_F_USER_GAP | (p->pt ? 0 : SPROFILE_F_USER_CUT);
     part->stack_words++;
     *chain++ = frame;
     *chain = eip;
     return frame ? walk_user(p, frame, chain + 1, &part->flags) : chain + 1;
 }
 
-// Like stack_top, for SPROFILE_DEEP_WORDS words.
-static u32 stack_deep(struct user_peek *p, u32 esp, u32 *out)
+// Like stack_top, for `most` words.
+static u32 stack_deep(struct user_peek *p, u32 esp, u32 *out, u32 most)
 {
     u32 n = 0;
-    while (n < SPROFILE_DEEP_WORDS && !(esp & 3)) {
+    while (n < most && !(esp & 3)) {
         u32 va = esp + 4 * n;
-        u32 words = MIN((PAGE_SIZE - (va & (PAGE_SIZE - 1))) / 4,
-                        SPROFILE_DEEP_WORDS - n);
+        u32 words = MIN((PAGE_SIZE - (va & (PAGE_SIZE - 1))) / 4, most - n);
         const u32 *at = user_peek(p, va, 4 * words);
         if (!at)
             break;
@@ -560,16 +559,16 @@ static NOINLINE u32 *add_signals(struct user_peek *p, u32 esp, u32 *chain,
 }
 
 static ALWAYS_INLINE u32 *unwind_from(struct user_context u, bool user_mode,
-                                      bool deep, u32 *out,
+                                      u32 deep_words, u32 *out,
                                       struct user_part *part)
 {
     struct user_peek p;
     user_peek_begin(&p, u.esp, user_mode);
-    u32 words = OPAQUE(deep ? stack_deep(&p, u.esp, out + 2)
-                            : stack_top(&p, u.esp, out + 2));
+    u32 words = OPAQUE(deep_words ? stack_deep(&p, u.esp, out + 2, deep_words)
+                                  : stack_top(&p, u.esp, out + 2));
     u32 *chain = out + 2 + words, *at;
     part->stack_words = 2 + words;
-    part->flags = 0;
+    part->flags = deep_words && words == deep_words ? SPROFILE_F_USER_MORE : 0;
     out[0] = u.esp;
     out[1] = u.ebp;
     *chain = u.eip;
@@ -587,7 +586,7 @@ static ALWAYS_INLINE u32 *unwind_from(struct user_context u, bool user_mode,
 u32 *unwind_user(const struct trapframe *tf, u32 *out, struct user_part *part)
 {
     struct user_context u = { tf->eip, tf->esp, tf->ebp };
-    return unwind_from(u, true, false, out, part);
+    return unwind_from(u, true, 0, out, part);
 }
 
 u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
@@ -595,12 +594,12 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
 {
     struct user_context u;
     if (get_user_registers(tf, &u))
-        return unwind_from(u, false, false, out, part);
+        return unwind_from(u, false, 0, out, part);
     *part = (struct user_part){ 0, 0, 0 };
     return out;
 }
 
-u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
+u32 *unwind_user_deep(const struct trapframe *tf, u32 words, u32 *out,
                       struct user_part *part)
 {
     struct user_context u;
@@ -612,7 +611,7 @@ u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
         u = (struct user_context){ tf->eip, tf->esp, tf->ebp };
     else if (!get_user_registers(tf, &u))
         return out;
-    return unwind_from(u, user_mode, true, out, part);
+    return unwind_from(u, user_mode, words, out, part);
 }
 
 bool unwind_user_pc(const struct trapframe *tf, u32 *out)

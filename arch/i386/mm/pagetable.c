@@ -143,6 +143,13 @@ NOTRACE bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out)
     return true;
 }
 
+bool pagetable_large(struct pagetable *pt, u32 va, struct mapping *out,
+                     u32 *end)
+{
+    *end = (va & ~(table_span() - 1)) + table_span();
+    return lookup_large(pt, va, out);
+}
+
 bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old)
 {
     assert(va % PAGE_SIZE == 0);

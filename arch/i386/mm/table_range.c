@@ -61,7 +61,8 @@ static int walk_table(const struct table_part *s, pagetable_fn fn, void *arg)
 int pagetable_walk(struct pagetable *pt, u32 start, u32 end, pagetable_fn fn,
                    void *arg)
 {
-    while (start < end) {
+    assert(start <= end || !end);
+    while (start != end) {
         struct table_part s = table_part_at(pt, start, end);
         int err = s.entry ? walk_table(&s, fn, arg) : 0;
         if (err)

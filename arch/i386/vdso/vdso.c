@@ -48,7 +48,15 @@ __asm__(".text\n"
         "__kernel_rt_sigreturn:\n\t"
         "movl $173, %eax\n\t"
         "int $0x80\n"
-        ".size __kernel_rt_sigreturn, . - __kernel_rt_sigreturn\n");
+        ".size __kernel_rt_sigreturn, . - __kernel_rt_sigreturn\n"
+        ".balign 16\n"
+        ".type get_pc_thunk, @function\n"
+        "get_pc_thunk:\n\t"
+        ".cfi_startproc\n\t"
+        "movl (%esp), %eax\n\t"
+        "ret\n\t"
+        ".cfi_endproc\n"
+        ".size get_pc_thunk, . - get_pc_thunk\n");
 
 struct timespec32 {
     s32 sec, nsec;
@@ -76,14 +84,15 @@ static ALWAYS_INLINE int ask_kernel(u32 number, u32 a, void *b)
     return result;
 }
 
-// Address of the time page, the page before this object (vdso.lds).
+// Address of the time page, the page before this object (vdso.lds). A call that
+// never returned (call 1f; 1: popl) would stay in the CPU's stack of recorded
+// calls (profile -g=lbr), and its prediction of returns would be wrong.
 static ALWAYS_INLINE const struct time_page *the_page(void)
 {
     const struct time_page *page;
-    __asm__("call 1f\n"
-            "1:\tpopl %0\n\t"
-            "addl $time_page - 1b, %0"
-            : "=r"(page)
+    __asm__("call get_pc_thunk\n"
+            "1:\taddl $time_page - 1b, %0"
+            : "=a"(page)
             :
             : "cc");
     return page;

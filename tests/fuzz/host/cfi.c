@@ -1,5 +1,5 @@
-// lib/cfi.c, cfi_sections.c and row_cache.c: reads sections of call frame
-// information and whole ELF files, and finds a row at each edge of every
+// lib/cfi.c, cfi_sections.c, inflate.c and row_cache.c: reads sections of call
+// frame information and whole ELF files, and finds a row at each edge of every
 // function.
 #include "host.h"
 
@@ -27,7 +27,8 @@ static void check_row(const struct cfi_program *p, const struct cfi_entry *e,
     REQUIRE((cached != NULL) == known);
     if (!known)
         return;
-    REQUIRE(again.cfa_offset == row.cfa_offset && again.by_ebp == row.by_ebp);
+    REQUIRE(again.cfa_offset == row.cfa_offset && again.by_ebp == row.by_ebp &&
+            again.cfa_loaded == row.cfa_loaded);
     REQUIRE(cached->start == row.start && cached->end == row.end &&
             cached->cfa_offset == row.cfa_offset);
 }
@@ -50,24 +51,29 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
     if (size < 5)
         return 0;
-    u8 *bytes = guarded(data + 5, size -= 5);
+    u8 *bytes = guarded(data + 5, size -= 5), *unpacked[CFI_SECTIONS] = { 0 };
     static u32 id;
     struct cfi_program p = { .entries = entries, .id = ++id ? id : ++id };
     u32 sections = 1, count = 0;
-    p.sections[0] = (struct cfi_section){ bytes, (u32)size, 0, data[0] & 1 };
+    p.sections[0] = (struct cfi_section){ bytes, (u32)size, 0, data[0] & 1, 0 };
     memcpy(&p.sections[0].address, data + 1, 4);
     if (data[0] & 2)
         sections = cfi_sections(bytes, size, p.sections);
     REQUIRE(sections <= CFI_SECTIONS);
     for (u32 i = 0; i < sections; i++) {
+        u32 contents = p.sections[i].unpacked_size;
+        if (contents)
+            cfi_unpack(&p.sections[i], unpacked[i] = malloc(contents));
         u32 has = cfi_entries(&p.sections[i], i, entries + count,
                               ENTRIES_MAX - count);
-        REQUIRE(has <= size);
+        REQUIRE(has <= MAX(size, contents));
         count += MIN(has, ENTRIES_MAX - count);
     }
     p.count = cfi_sort(entries, count);
     REQUIRE(p.count <= count);
     check_entries(&p);
+    for (u32 i = 0; i < CFI_SECTIONS; i++)
+        free(unpacked[i]);
     free(bytes);
     return 0;
 }

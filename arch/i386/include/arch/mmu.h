@@ -105,9 +105,14 @@ void pagetable_destroy_empty(struct pagetable *pt);
 int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot);
 // True and *out filled when `va` is mapped.
 bool pagetable_lookup(struct pagetable *pt, u32 va, struct mapping *out);
+// The same for a large page alone. *end: where that ends, or what the table of
+// `va` maps; 0: the end of the address space.
+bool pagetable_large(struct pagetable *pt, u32 va, struct mapping *out,
+                     u32 *end);
 // Unmaps; true and *old filled when something was mapped.
 bool pagetable_unmap(struct pagetable *pt, u32 va, struct mapping *old);
-// Calls fn for each mapped page in [start, end), skipping absent tables fast.
+// Calls fn for each mapped page in [start, end) except large ones, skipping
+// absent tables fast. end 0: the end of the address space.
 // fn may change or clear that page by the functions below; `entry` is opaque.
 // Stops when fn returns nonzero, and returns that value.
 typedef int (*pagetable_fn)(u32 va, void *entry, const struct mapping *m,

@@ -29,8 +29,9 @@ void unwind_caller(struct trapframe *tf, const void *frame);
 struct user_part {
     u32 stack_words; // words of the stack, plus 2 or 3
     u32 depth;       // entries of the chain
-    u32 flags;       // SPROFILE_F_USER_...: rarely nonzero. CUT also marks
-                     // memory that is not loaded, in the middle of a switch.
+    u32 flags;       // SPROFILE_F_USER_...: rarely nonzero, but for MORE. CUT
+                     // also marks memory that is not loaded, in the middle of
+                     // a switch.
 };
 
 // Writes the user part of a sample, in the record's layout (strobe/kbox.h), for
@@ -45,6 +46,6 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
                       struct user_part *part);
 // Stores the first address of that chain alone. False: no user mode.
 bool unwind_user_pc(const struct trapframe *tf, u32 *out);
-// Either of the two, with SPROFILE_DEEP_WORDS of the stack.
-u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
+// Either of the two, with up to `words` (not 0) of the stack.
+u32 *unwind_user_deep(const struct trapframe *tf, u32 words, u32 *out,
                       struct user_part *part);
