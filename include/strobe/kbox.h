@@ -92,7 +92,7 @@ struct sprofile_span {
 // those that it has started before, except for the caller.
 #define SPROFILE_O_CHILDREN 2
 #define SPROFILE_O_STACKS 4 // samples have call chains
-#define SPROFILE_O_RANDOM 8 // periods vary by half, uniformly
+#define SPROFILE_O_RANDOM 8 // periods vary, exponentially
 // With SPROFILE_O_STACKS: samples have 8 KiB of the user's stack, so that call
 // frame information can be used where there are no frame pointers.
 #define SPROFILE_O_DEEP 16

@@ -24,7 +24,7 @@ struct sample_rate {
     u32 hz;                          // clamped to the source's range
     u64 period;                      // between samples: events (0: by hz) or ns
     char event[SPROFILE_EVENT_NAME]; // "": the source's default
-    bool random; // periods vary by +-50 % (lib/random_distance.h)
+    bool random; // periods vary (lib/random_distance.h)
 };
 
 struct sample_source {
