@@ -100,6 +100,8 @@ struct sprofile_span {
 // CPU has recorded (arch/lbr.h). -EOPNOTSUPP: system.profile.callers has the
 // reason.
 #define SPROFILE_O_LBR 32
+// With SPROFILE_O_RANDOM: -ERANGE where the distances would be fixed.
+#define SPROFILE_O_NO_FIXED 64
 
 struct sprofile_options {
     uint32_t size;       // sizeof(struct sprofile_options)

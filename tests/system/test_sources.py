@@ -11,7 +11,7 @@ from tiers import drawn
 
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
            "clock")
-VARY = ("nmi-hpet", "nmi-ipi", "lapic") # can have random distances
+VARY = ("nmi-hpet", "nmi-ipi", "lapic", "nmi-pit") # can have random distances
 # Allowance for ticks pending at a session's start and end on a CPU: in seconds of ticks
 # (CPUs take turns), and the least number of ticks.
 EDGE, EDGE_TICKS = 0.01, 4
