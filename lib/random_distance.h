@@ -3,15 +3,63 @@
 // Randomized Sampling Clock for CPU Utilization Estimation and Code Profiling,
 // USENIX Winter 1993).
 //
-// Pure arithmetic: no locks; NMI-safe. *seed belongs to the caller and is not
-// 0.
+// Samples at exponential distances are a Poisson process: where a sample falls
+// says nothing about the next one, whatever the period of the code. The
+// distances are cut at RANDOM_MOST means. The part of the distribution below
+// that is drawn from, scaled by 1.112 so that the mean is right again. It is
+// interpolated from a table of its quantiles. (docs/profiling.md: Distances)
+//
+// Pure arithmetic: no locks; NMI-safe. *seed belongs to the caller and is odd.
 #pragma once
 
 #include "lib/types.h"
-#include "lib/xorshift.h"
 
-// Uniform from half a period to one and a half periods.
-static ALWAYS_INLINE u32 random_distance(u32 *seed, u32 period)
+#define RANDOM_MOST 4u // means
+
+#define RANDOM_PART_BITS 6
+#define RANDOM_PARTS (1u << RANDOM_PART_BITS)
+extern const u32 random_quantiles[RANDOM_PARTS + 1];
+
+// The next of 2^30 numbers, of which the high bits are the random ones (G.
+// Steele, S. Vigna: Computationally Easy, Spectrally Good Multipliers for
+// Congruential Pseudorandom Number Generators, 2022).
+static ALWAYS_INLINE u32 random_next(u32 *seed)
 {
-    return (period + 1) / 2 + (u32)((u64)xorshift(seed) * period >> 32);
+    return *seed *= 0x93d765ddu;
+}
+
+// From 0 to RANDOM_MOST * mean.
+static ALWAYS_INLINE u64 random_distance(u32 *seed, u64 mean)
+{
+    u32 x = random_next(seed);
+    const u32 *part = &random_quantiles[x >> (32 - RANDOM_PART_BITS)];
+    u32 width = part[1] - part[0], within = x << RANDOM_PART_BITS;
+    u32 means = part[0] + (u32)((u64)width * within >> 32); // in 2^-30
+    return (mean >> 32) * means * 4 + ((mean & 0xffffffff) * means >> 30);
+}
+
+// A whole number of events, at least one: `mean` (1 to 2^56) on average.
+static inline u64 random_count(u32 *seed, u64 mean)
+{
+    u64 parts = random_distance(seed, (mean - 1) << 8); // 256ths of an event
+    return 1 + (parts + (random_next(seed) >> 24)) / 256;
+}
+
+// A row of points, `least` plus a random distance apart, `period` on average;
+// with *seed 0 they are exactly that apart. Moves *due, the row's next point,
+// behind `now`. Returns how many came due: of a time of several periods one in
+// each, as on average.
+static ALWAYS_INLINE u32 random_row_pass(u32 *seed, u64 *due, u64 now,
+                                         u32 least, u32 period)
+{
+    u32 points = 0;
+    if (unlikely((s64)(now - *due) >= period)) {
+        points = (u32)((now - *due) / period);
+        *due += (u64)points * period;
+    }
+    do {
+        points++;
+        *due += *seed ? least + random_distance(seed, period - least) : period;
+    } while (unlikely(*due <= now));
+    return points;
 }

@@ -94,7 +94,7 @@ struct sprofile_span {
 // those that it has started before, except for the caller.
 #define SPROFILE_O_CHILDREN 2
 #define SPROFILE_O_STACKS 4 // samples have call chains
-#define SPROFILE_O_RANDOM 8 // periods vary by half, uniformly
+#define SPROFILE_O_RANDOM 8 // periods vary, exponentially
 // With SPROFILE_O_STACKS: samples have `stack_bytes` of the user's stack, so
 // that call frame information can be used where there are no frame pointers.
 #define SPROFILE_O_DEEP 16
@@ -102,6 +102,8 @@ struct sprofile_span {
 // CPU has recorded (arch/lbr.h). -EOPNOTSUPP: system.profile.callers has the
 // reason.
 #define SPROFILE_O_LBR 32
+// With SPROFILE_O_RANDOM: -ERANGE where the distances would be fixed.
+#define SPROFILE_O_NO_FIXED 64
 
 struct sprofile_options {
     uint32_t size;       // sizeof(struct sprofile_options)

@@ -3,7 +3,7 @@
 
 #include "kernel/profile/pace.h"
 
-#include "lib/xorshift.h"
+#include "lib/random_distance.h"
 
 #define MERGE_SHIFT_MAX 20u
 
@@ -23,16 +23,10 @@ static void follow(struct pace *p, u64 gap)
     p->base = MAX((p->base + base) / 2, (u64)PACE_PERIOD_MIN);
 }
 
-// x * fraction / 2^32, for 64-bit x.
-static u64 scale(u64 x, u32 fraction)
-{
-    return (x >> 32) * fraction + ((x & 0xffffffff) * fraction >> 32);
-}
-
-// random_distance for 64 bits.
 static u64 vary(struct pace *p)
 {
-    return p->base / 2 + scale(p->base, xorshift(&p->seed));
+    u64 least = p->base / PACE_LEAST_PART;
+    return least + random_count(&p->seed, p->base - least);
 }
 
 NOTRACE u64 pace_next(struct pace *p, u64 now)
@@ -42,7 +36,7 @@ NOTRACE u64 pace_next(struct pace *p, u64 now)
         follow(p, now - p->last);
     p->last = now;
     u64 period = p->seed ? vary(p) : p->base;
-    return MAX(period, 1ull) << p->merge_shift;
+    return period << p->merge_shift;
 }
 
 // Compares the cost with a window, or with the time since the window began if

@@ -7,14 +7,17 @@
 #include "kernel/profile/throttle.h"
 
 #define PACE_PERIOD_MIN 100 // events, when the period follows a rate
+// The shortest random period is this part of the mean: at 20 kHz 2,000 cycles,
+// more than a sample takes.
+#define PACE_LEAST_PART 64
 // The most of one reading that is believed: it may be of many samples, those of
 // other sources between two of this one.
 #define PACE_BELIEVED (1u << 31)
 
 struct pace {
-    u64 base;        // events between samples
+    u64 base;        // events between samples, at least 1
     u64 target;      // cycles between samples, which `base` adapts to; 0: fixed
-    u32 seed;        // of random periods (+-50 %); 0: periods do not vary
+    u32 seed;        // of random periods; 0: periods do not vary
     u32 merge_shift; // log2 of how many periods are merged into one
     u64 last;        // time of the last sample; 0: none yet
     u64 began;       // time at which the current window began

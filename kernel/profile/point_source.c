@@ -1,6 +1,6 @@
-// Sample source "trace": each event of a trace point, or each N-th, is a
-// sample. So call chains, tables, flame graphs and their differences show where
-// page faults, wake-ups, system calls or waits for locks come from.
+// Sample source "trace": each event of a trace point, or one of N on average,
+// is a sample. So call chains, tables, flame graphs and their differences show
+// where page faults, wake-ups, system calls or waits for locks come from.
 //
 // An event is named GROUP/NAME, as in include/strobe/points.def, or
 // GROUP/NAME:FIELD: a sample then counts as much as the field's value says,
@@ -19,8 +19,10 @@
 #include "arch/unwind.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/trace/point.h"
+#include "lib/random_distance.h"
 #include "lib/string.h"
 
 // --- names ------------------------------------------------------------------
@@ -105,6 +107,7 @@ struct point_source {
     struct choice choice;
     u32 period;
     u32 left[CPU_MAX]; // events until the next sample
+    u32 seed[CPU_MAX]; // of their numbers; 0: each is `period`
 };
 
 static struct counter cycles[CPU_MAX];
@@ -123,13 +126,19 @@ static u64 weight_of(const struct choice *c, const void *record)
     return value;
 }
 
+static void set_next(struct point_source *s, u32 cpu)
+{
+    u32 *seed = &s->seed[cpu];
+    s->left[cpu] = *seed ? (u32)random_count(seed, s->period) : s->period;
+}
+
 static NOINLINE void take(struct point_source *s, const void *record,
                           const void *own_frame)
 {
     struct trapframe tf;
     u32 cpu = this_cpu()->id;
     u64 began = rdtsc();
-    s->left[cpu] = s->period;
+    set_next(s, cpu);
     unwind_caller(&tf, own_frame);
     struct sample_hit hit = { &tf, 1, s->period * weight_of(&s->choice, record),
                               began };
@@ -147,6 +156,7 @@ static ALWAYS_INLINE void passed(struct point_source *s, const void *record,
 // --- instances --------------------------------------------------------------
 
 #define INSTANCES 8
+#define PERIOD_MAX (UINT32_MAX / RANDOM_MOST)
 static struct point_source instances[INSTANCES];
 
 static struct point_source *mine(const struct sample_source *s)
@@ -158,14 +168,17 @@ static int point_start(const struct sample_source *source,
                        struct sample_rate *rate)
 {
     struct point_source *s = mine(source);
-    if (!choose(&s->choice, rate->event) || rate->period > UINT32_MAX)
+    if (!choose(&s->choice, rate->event) || rate->period > PERIOD_MAX)
         return -EINVAL;
     s->period = rate->period ? (u32)rate->period : 1;
-    for (u32 i = 0; i < cpu_count; i++)
-        s->left[i] = s->period;
     rate->hz = 0;
     rate->period = s->period;
-    rate->random = false;
+    rate->random &= s->period > 1;
+    for (u32 i = 0; i < cpu_count; i++) {
+        random_bytes(&s->seed[i], sizeof(s->seed[i]));
+        s->seed[i] = rate->random ? s->seed[i] | 1 : 0;
+        set_next(s, i);
+    }
     s->listener.point = s->choice.point;
     trace_listen(&s->listener);
     return 0;

@@ -24,7 +24,8 @@ struct sample_rate {
     u32 hz;                          // clamped to the source's range
     u64 period;                      // between samples: events (0: by hz) or ns
     char event[SPROFILE_EVENT_NAME]; // "": the source's default
-    bool random; // periods vary by +-50 % (lib/random_distance.h)
+    bool random;                     // periods vary (lib/random_distance.h)
+    bool no_fixed; // the session is not to begin if they do not
 };
 
 struct sample_source {
@@ -98,7 +99,7 @@ u32 sample_nmi_cycles(void);
 // whole system except the caller's task. `readers` is woken when there is
 // something to read. 0, -EUSERS (too many sessions), -ENOMEM, -EINVAL
 // (options), -ENOENT (no such event), -ENODEV (the source is unknown or not
-// usable), -EBUSY (the source is in use).
+// usable), -EBUSY (the source is in use), -ERANGE (its distances are fixed).
 int session_begin(struct task *task, const struct sprofile_options *options,
                   struct waitq *readers, struct stream **out);
 void session_end(struct stream *s); // frees it; sleeps

@@ -20,7 +20,8 @@
 #define RING_DEEP_SAMPLES 4u // at least
 #define KNOWN_FLAGS                                                   \
     (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN | SPROFILE_O_STACKS | \
-     SPROFILE_O_RANDOM | SPROFILE_O_DEEP | SPROFILE_O_LBR)
+     SPROFILE_O_RANDOM | SPROFILE_O_DEEP | SPROFILE_O_LBR |           \
+     SPROFILE_O_NO_FIXED)
 
 struct session *sampled;
 
@@ -342,6 +343,7 @@ static int begin_locked(struct session *s, const struct sprofile_options *o)
         .hz = o->rate_hz,
         .period = o->period,
         .random = o->flags & SPROFILE_O_RANDOM,
+        .no_fixed = o->flags & SPROFILE_O_NO_FIXED,
     };
     strlcpy(s->rate.event, o->event, sizeof(s->rate.event));
     err = o->flags & SPROFILE_O_LBR ? branch_stacks_start() : 0;

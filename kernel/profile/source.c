@@ -75,6 +75,13 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
     return s->start(s, rate);
 }
 
+// Whether a session has no more use for the source than at fixed distances: a
+// sample of each single event has no distance.
+static bool is_fixed(const struct sample_rate *rate)
+{
+    return !rate->random && rate->period != 1;
+}
+
 // Shares the running instance, or starts one. *out: that instance.
 static int acquire(const struct sample_source *s, struct sample_rate *rate,
                    const struct sample_source **out)
@@ -95,6 +102,10 @@ static int acquire(const struct sample_source *s, struct sample_rate *rate,
         use->rate = real;
     }
     use->users++;
+    if (rate->no_fixed && is_fixed(&use->rate)) {
+        source_release(*out);
+        return -ERANGE;
+    }
     *rate = use->rate;
     return 0;
 }

@@ -122,7 +122,7 @@ static const char *await_and_stop(const struct sample_source *s)
 const char *source_test(const struct sample_source *s)
 {
     u32 hz = MIN(RATE_HZ, s->max_hz);
-    struct sample_rate rate = { .hz = hz };
+    struct sample_rate rate = { .hz = hz, .random = true }; // the default
     mutex_assert_held(&streams_lock);
     if (!s->vector || s->why_not(s))
         return NULL;

@@ -4,30 +4,18 @@
 #include "kernel/fs/devfs.h"
 #include "lib/random_distance.h"
 
-static u32 next_distance(struct ticker *t)
-{
-    return t->seed ? random_distance(&t->seed, t->period) : t->period;
-}
+// The shortest random distance: no sample takes longer.
+#define LEAST_NS 10000u
 
 // A late callout (interrupts were off, or the host did not run this CPU)
 // accounts for all ticks that have come due, and the phase of the grid is kept.
-// Of random ticks, one comes due in each whole period that has passed, as on
-// average.
 static void due(struct callout *timer)
 {
     struct ticker *t = container_of(timer, struct ticker, timer);
     u64 now = clock_now_ns(), next = callout_deadline(timer);
-    u32 ticks = 0;
     if (!READ_ONCE(t->running))
         return;
-    if (unlikely(now - next >= t->period)) {
-        ticks = (u32)((now - next) / t->period);
-        next += (u64)ticks * t->period;
-    }
-    do {
-        ticks++;
-        next += next_distance(t);
-    } while (unlikely(next <= now));
+    u32 ticks = random_row_pass(&t->seed, &next, now, LEAST_NS, t->period);
     counter_add(&t->ticks, ticks);
     t->fn(t, ticks);
     callout_set(timer, next);
@@ -35,12 +23,12 @@ static void due(struct callout *timer)
 
 void ticker_start(struct ticker *t, u64 first, bool random)
 {
-    assert(!t->running);
+    assert(!t->running && t->period > LEAST_NS);
     t->seed = 0;
     if (random) {
         random_bytes(&t->seed, sizeof(t->seed));
         t->seed |= 1;
-        first = clock_now_ns() + next_distance(t);
+        first = clock_now_ns() + random_distance(&t->seed, t->period);
     }
     WRITE_ONCE(t->running, true);
     callout_init(&t->timer, due, CALLOUT_INTERRUPT);

@@ -120,8 +120,7 @@ static int start_random(struct timer_source *s, u64 period)
     random_bytes(&t->seed, sizeof(t->seed));
     t->seed |= 1;
     s->period_ns = (u32)period;
-    s->min_distance =
-        (u32)MIN(cycles_of(period) / 8 * 3, (u64)TICK_GRID_PERIOD_MAX);
+    s->min_distance = (u32)cycles_of(t->min_period) / 4 * 3;
     for (u32 i = 0; i < cpu_count; i++)
         shot_count_start(&s->shots[i], READ_ONCE(t->shots.low), (u32)rdtsc());
     return timer_start(t, mode_of(s) | TIMER_RANDOM, period, random_tick, s);

@@ -17,6 +17,7 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/eventwatch.h"
 #include "lib/format.h"
+#include "lib/random_distance.h"
 #include "lib/string.h"
 
 #define HOW (TIMER_PERIODIC | TIMER_ONESHOT)
@@ -336,10 +337,10 @@ static void call_on_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 static bool supports(const struct timer *t, u32 mode, u64 ns)
 {
     u32 how = mode & HOW;
-    u64 vary = mode & TIMER_RANDOM ? ns / 2 : 0;
+    u32 vary = mode & TIMER_RANDOM ? RANDOM_MOST : 1;
     return (mode & t->flags & MODE_BITS) == mode &&
-           (how == TIMER_PERIODIC || (how == TIMER_ONESHOT && !vary)) &&
-           ns - vary >= t->min_period && ns + vary <= t->max_period;
+           (how == TIMER_PERIODIC || (how == TIMER_ONESHOT && vary == 1)) &&
+           ns / vary >= t->min_period && ns * vary <= t->max_period;
 }
 
 // Claims the timer for this start: any other start fails until set_free.

@@ -30,7 +30,8 @@ struct trapframe;
 // does not identify its source.
 #define TIMER_NMI 0x08u
 // With PERIODIC: distances are random, with the period as mean
-// (lib/random_distance.h), and the timer counts its shots.
+// (lib/random_distance.h), from min_period on, and the timer counts its shots.
+// The period is at least 4 times min_period, at most a 4th of max_period.
 #define TIMER_RANDOM 0x200u
 // Capabilities only, not for timer_start:
 #define TIMER_PER_CPU 0x10u       // each CPU has its own, of the same rate

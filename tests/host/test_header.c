@@ -131,8 +131,19 @@ static void shares_said(void **state UNUSED)
         { .samples = 99, .period = 99, .squares = 99, .event = 1 },
     };
 
+    struct chain_node whole = { 0 };
+
     samples.counts = counts;
     samples.count = 4;
+    samples.chains.nodes = &whole;
+    print(&info, &asked, false);
+    says("Shares:  of time, by 100 samples at fixed distances: no error can be "
+         "stated\n");
+    print(&info, &asked, true);
+    says("\"error_of_half\": null,\n");
+    info.random = 1;
+    print(&info, &asked, true);
+    says("\"error_of_half\": 9.800,\n");
     print(&info, &asked, false);
     says("Shares:  of time, by 100 samples: 50 % +- 9.8, 10 % +- 5.9, 1 % +- "
          "2.0 (95 % sure)\n");
@@ -164,6 +175,7 @@ static void shares_said(void **state UNUSED)
     unknown = 0;
     samples.counts = NULL;
     samples.count = 0;
+    samples.chains.nodes = NULL;
 }
 
 // A fixed number of events between samples: neither the rate nor the expected

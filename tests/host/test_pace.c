@@ -1,10 +1,11 @@
 // The number of events between samples: fixed, adapted to a rate, random, and
 // increased when sampling costs too much.
 //
-// link: kernel/profile/pace.c
+// link: kernel/profile/pace.c lib/random_distance.c
 #include "test.h"
 
 #include "kernel/profile/pace.h"
+#include "lib/random_distance.h"
 
 #define TSC_HZ 3000000000ull
 #define WINDOW (TSC_HZ / 100)
@@ -65,24 +66,23 @@ static void survives_a_pause(void **state UNUSED)
 static void at_random(void **state UNUSED)
 {
     struct pace p;
-    u64 sum = 0, base = 1000 + random_below(1000000);
-    u32 quarters[4] = { 0 };
+    // Also of one event, and of more than 32 bits.
+    const u64 bases[] = { 1000 + random_below(1000000), 0x123456789abcull, 1,
+                          2 };
 
-    pace_init(&p, base, 0, (u32)random_u64() | 1, WINDOW);
-    for (u32 i = 0; i < 100000; i++) {
-        u64 n = pace_next(&p, i);
-        assert_in_range(n, base / 2, base / 2 + base);
-        quarters[MIN((n - base / 2) * 4 / base, 3ull)]++;
-        sum += n;
+    for (u32 b = 0; b < ARRAY_SIZE(bases); b++) {
+        u64 base = bases[b], sum = 0;
+        pace_init(&p, base, 0, (u32)random_u64() | 1, WINDOW);
+        for (u32 i = 0; i < 100000; i++) {
+            u64 n = pace_next(&p, i);
+            assert_in_range(n, MAX(base / PACE_LEAST_PART, 1ull),
+                            RANDOM_MOST * base);
+            sum += n;
+        }
+        // 7 standard deviations are 2.2 %.
+        assert_true(sum * 50 > base * 100000 * 49);
+        assert_true(sum * 50 < base * 100000 * 51 + base * 100000 / 4);
     }
-    assert_in_range(sum / 100000, base * 99 / 100, base * 101 / 100);
-    for (u32 i = 0; i < 4; i++)
-        assert_in_range(quarters[i], 24000, 26000);
-    // Also for periods of more than 32 bits.
-    base = 0x123456789abcull;
-    pace_init(&p, base, 0, 99, WINDOW);
-    for (u32 i = 0; i < 1000; i++)
-        assert_in_range(pace_next(&p, i), base / 2, base / 2 + base);
 }
 
 // Each sample costs 50,000 cycles: sampling is limited to about a quarter of

@@ -82,6 +82,11 @@ static void shots_end(void **state UNUSED)
             }
             pit_model_pass(16 + random_below(27000));
             assert_true(pit_ended(0, count));
+            pit_load_again(0, count);
+            pit_model_pass(count - 8);
+            assert_false(pit_ended(0, count));
+            pit_model_pass(8);
+            assert_true(pit_ended(0, count));
         }
     }
 }

@@ -3,7 +3,7 @@
 //
 // link: arch/i386/pmu/detect.c arch/i386/pmu/events.c arch/i386/pmu/counter.c
 // link: arch/i386/pmu/overflow.c tests/host/pmu_model.c kernel/profile/pace.c
-// link: arch/i386/pmu/describe.c arch/i386/pmu/models.c
+// link: arch/i386/pmu/describe.c arch/i386/pmu/models.c lib/random_distance.c
 // link: tests/host/pmu_model_registers.c tests/host/pmu_model_types.c
 #include "pmu_sampled.h"
 

@@ -29,6 +29,19 @@ def trailer(task, time=0):
     return struct.pack("<IIQIIQ", task, task, time, 0, 0, ID)
 
 
+def addresses(path):
+    """The address of each sample of a recording, in their order."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, size = struct.unpack_from("<QQ", data, 40)
+    end = at + size
+    while at < end:
+        kind, _, size = struct.unpack_from("<IHH", data, at)
+        if kind == SAMPLE:
+            yield struct.unpack_from("<Q", data, at + 16)[0]
+        at += size
+
+
 class PerfFile:
     def __init__(self):
         self.records = []

@@ -1,20 +1,25 @@
 """Trace points as sample sources (profile -e @GROUP/NAME): every event is a sample, with
 its chain; counts are the kernel's; weights; what is left off when it ends."""
 import json
+import math
 import re
 import subprocess
 
 import pytest
 
 from machine import batch, vm
+from statistic import deviations
 
 WORK = "dd if=/dev/zero of=/dev/null bs=1 count=2000"
+TREE = f"-g -e @syscall/enter -c 10 --json {WORK} 2>/dev/null"
 PATCHED = "sysinfo system.text | grep patched"
 SCRIPTS = {
     "calls": f"profile -e @syscall/enter --json {WORK} 2>/dev/null",
     "both": f"profile -e @syscall/exit,@page/fault --json {WORK} 2>/dev/null",
     "stat": f"profile stat -e system-calls,page-faults --json {WORK} 2>/dev/null",
-    "tenth": f"profile -e @syscall/enter -c 10 --json {WORK} 2>/dev/null",
+    "tenth": f"profile --fixed -e @syscall/enter -c 10 --json {WORK} 2>/dev/null",
+    "about": f"profile {TREE}",
+    "step": f"profile --fixed {TREE}",
     "switches": "profile -C -g -e @sched/switch sh -c 'sleep 0.01; true'",
     "bytes": "profile -e @heap/alloc:bytes --json cat /dev/null",
     "objects": "profile -e @heap/alloc --json cat /dev/null",
@@ -79,6 +84,30 @@ def test_each_tenth(results):
     others = r["others"] + all_calls["others"] # the N of a CPU count all tasks
     assert abs(10 * r["taken"] - happened(all_calls)) <= 10 * (others + r["cpus"]), r
     assert r["rows"][0]["period"] == 10 * r["rows"][0]["samples"]
+
+
+def callers(nodes, found):
+    for node in nodes:
+        name = node["name"].split()[0]
+        found[name] = found.get(name, 0) + node["total"]
+        callers(node["calls"], found)
+    return found
+
+
+def test_one_of_ten(results):
+    """It is drawn by chance, as calls of two kinds in turn have half of the samples each;
+    each tenth call is always of the same kind."""
+    r = report(results, "about")
+    found = callers(r["tree"], {})
+    assert r["random"] == 1 and r["period"] == 10 and r["error_of_half"] > 1, r
+    chance = deviations() * math.sqrt(r["taken"] / 4)
+    assert 300 < r["taken"] and chance < 0.2 * r["taken"], r
+    for name in "read", "write":
+        assert abs(found[name] - r["taken"] / 2) < chance, (found, chance)
+    r = report(results, "step")
+    found = callers(r["tree"], {})
+    assert r["random"] == 0 and r["error_of_half"] is None, r
+    assert min(found.get("read", 0), found.get("write", 0)) < 0.1 * r["taken"], found
 
 
 def test_two_sessions_share_the_point(results):

@@ -11,7 +11,7 @@ from tiers import drawn
 
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
            "clock")
-VARY = ("nmi-hpet", "nmi-ipi", "lapic") # can have random distances
+VARY = ("nmi-hpet", "nmi-ipi", "lapic", "nmi-pit") # can have random distances
 # Allowance for ticks pending at a session's start and end on a CPU: in seconds of ticks
 # (CPUs take turns), and the least number of ticks.
 EDGE, EDGE_TICKS = 0.01, 4
@@ -33,7 +33,7 @@ def check_books(r):
     assert r["lost"] == 0 and r["taken"] > 0, r
     if r["random"]:
         periods = r["rate_hz"] * r["elapsed_ns"] / 1e9
-        chance = deviations() * math.sqrt(periods / 12)
+        chance = deviations() * math.sqrt(periods)
         assert abs(r["expected"] / r["cpus"] - periods) <= chance + edge, r
 
 
@@ -153,8 +153,8 @@ def test_throttling():
         assert r["throttled"] > 0 and r["lost"] == 0, r
         accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
         due = r["rate_hz"] * r["elapsed_ns"] / 1e9
-        # (At random distances: 0.2 % of 20,000, at 6.8 deviations.)
-        assert abs(accounted - due) <= due * EDGE, (accounted, due, r)
+        chance = deviations() * math.sqrt(due)
+        assert abs(accounted - due) <= due * EDGE + chance, (accounted, due, r)
 
 
 @pytest.mark.parametrize("wanted,reason", (

@@ -70,7 +70,7 @@ static bool choose_point(struct sprofile_options *o, const char *name,
     else if (sources->count > 0)
         complain("-e %s: a trace point is its own source, without -s", name);
     else if (o->rate_hz != 0)
-        complain("-e %s: a sample is each event, or each N-th (-c N); it has "
+        complain("-e %s: a sample is each event, or one of N (-c N); it has "
                  "no rate (-F)",
                  name);
     else {

@@ -73,6 +73,11 @@ static bool takes_all(const struct sprofile_info *info)
            strcmp(info->source, SPROFILE_POINT_SOURCE) == 0;
 }
 
+bool header_exact(const struct sprofile_info *info)
+{
+    return takes_all(info) && info->lost + info->throttled == 0;
+}
+
 static void print_source(FILE *out, const struct sprofile_info *info,
                          const struct sprofile_options *o)
 {
@@ -270,13 +275,18 @@ static void print_shares(FILE *out, const struct sprofile_info *info,
 
     if (h.samples == 0)
         return;
-    if (takes_all(info) && info->lost + info->throttled == 0) {
+    if (header_exact(info)) {
         fprintf(out, "Shares:  of %s, all %" PRIu64 " of them: exact\n",
                 info->event, h.samples);
         return;
     }
     fprintf(out, "Shares:  of %s, by %" PRIu64 " samples",
             info->event[0] != '\0' ? info->event : "time", h.samples);
+    if (!info->random) {
+        fprintf(out, "%s: no error can be stated\n",
+                takes_all(info) ? ", not all" : " at fixed distances");
+        return;
+    }
     if (h.effective < 0.95 * h.samples)
         fprintf(out, " (as precise as %.0f of equal weight)", h.effective);
     fprintf(out, ": 50 %% +- %.1f, 10 %% +- %.1f, 1 %% +- %.1f (95 %% sure)\n",

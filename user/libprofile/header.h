@@ -12,6 +12,9 @@ double percent(double part, double whole);
 // Whether the expected number of samples is known.
 bool header_expects(const struct sprofile_info *info);
 
+// Whether a share has no error, as every event is a sample.
+bool header_exact(const struct sprofile_info *info);
+
 // Whether none or nearly none of the expected ticks came, in whatever column:
 // less than one in STARVED_PART, of STARVED_LEAST at least. Then the report's
 // first line says so and what to do, and the tool must fail.

@@ -47,6 +47,19 @@ static void print_samples(FILE *out, const struct sprofile_info *i,
     fprintf(out, "  \"late\": %s,\n", header_late(i) ? "true" : "false");
 }
 
+// Half the width of the 95 % interval of a share of 50 %, in percentage points.
+static void print_error(FILE *out, const struct sprofile_info *i,
+                        const struct samples *s)
+{
+    struct shares h = shares_of(s, 0);
+
+    if (h.samples > 0 && (i->random || header_exact(i)))
+        fprintf(out, "  \"error_of_half\": %.3f,\n",
+                header_exact(i) ? 0 : shares_points(&h, 50));
+    else
+        fputs("  \"error_of_half\": null,\n", out);
+}
+
 void header_print_json(FILE *out, const struct sprofile_info *info,
                        const struct sprofile_options *asked,
                        const struct samples *s, uint64_t unknown)
@@ -62,6 +75,7 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "cpus", info->cpus);
     print_samples(out, info, unknown);
     check_print_json(out, info, s);
+    print_error(out, info, s);
     print_number(out, "unreadable", info->unreadable);
     print_number(out, "tasks_lost", info->tasks_lost + s->programs.forgotten);
     print_number(out, "malformed", s->reader.malformed);

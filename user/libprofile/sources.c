@@ -158,7 +158,13 @@ static void callers_problem(char *out, size_t size)
 void sources_problem(char *out, size_t size, const struct sprofile_options *o,
                      int error)
 {
-    if (error == EOPNOTSUPP)
+    if (error == ERANGE)
+        snprintf(out, size,
+                 "-R: %s%sno random distances at this rate, or beside the "
+                 "sessions that run; choose another source or rate (profile "
+                 "--list), or --fixed, without a statement of the error",
+                 o->source, o->source[0] != '\0' ? ": " : "");
+    else if (error == EOPNOTSUPP)
         callers_problem(out, size);
     else if (o->source[0] != '\0' && (error == ENODEV || error == EBUSY))
         source_problem(out, size, o->source);

@@ -39,9 +39,10 @@ static const char options_text[] =
     "  -e EVENTS   events of such a source (cycles); several: -e A,B\n"
     "              (names: sysinfo system.profile.events)\n"
     "              or @GROUP/NAME[:FIELD], a trace point (trace list)\n"
-    "  --fixed     equal distances between samples; default, as with -R: "
-    "random\n"
-    "              ones, PERIOD or 1/HZ on average\n"
+    "  --fixed     equal distances between samples; default: random ones, "
+    "PERIOD or\n"
+    "              1/HZ on average, if the source can\n"
+    "  -R          random ones, or nothing\n"
     "  -m SECONDS  size of the buffers, in seconds of samples\n"
     "  -C          child tasks as well (--children)\n"
     "  -g          the call tree, callers above their callees\n"
@@ -161,10 +162,10 @@ static void take_option(struct settings *s, int c, bool *list)
         o->period = number_argument("-c", optarg, 1, INT_MAX, bad_usage);
         break;
     case 'R':
-        o->flags |= SPROFILE_O_RANDOM;
+        o->flags |= SPROFILE_O_RANDOM | SPROFILE_O_NO_FIXED;
         break;
     case 'f':
-        o->flags &= ~(uint32_t)SPROFILE_O_RANDOM;
+        o->flags &= ~(uint32_t)(SPROFILE_O_RANDOM | SPROFILE_O_NO_FIXED);
         break;
     case 'C':
         o->flags |= SPROFILE_O_CHILDREN;

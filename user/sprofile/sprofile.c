@@ -29,9 +29,10 @@ static const char usage_text[] =
     "              (names: sysinfo system.profile.events)\n"
     "              or @GROUP/NAME[:FIELD], a trace point (trace list)\n"
     "  -c PERIOD   a sample every PERIOD events\n"
-    "  --fixed     equal distances between samples; default, as with -R: "
-    "random\n"
-    "              ones, PERIOD or 1/HZ on average\n"
+    "  --fixed     equal distances between samples; default: random ones, "
+    "PERIOD or\n"
+    "              1/HZ on average, if the source can\n"
+    "  -R          random ones, or nothing\n"
     "  --for SECONDS  duration; default: until the command ends, or ^C\n"
     "  -m SECONDS  size of the buffers, in seconds of samples\n"
     "  -p PERCENT  rows below PERCENT are folded into one (1.0)\n"
@@ -97,10 +98,10 @@ static void take_option(struct settings *s, int c)
         o->period = number_argument("-c", optarg, 1, INT_MAX, bad_usage);
         break;
     case 'R':
-        o->flags |= SPROFILE_O_RANDOM;
+        o->flags |= SPROFILE_O_RANDOM | SPROFILE_O_NO_FIXED;
         break;
     case 'f':
-        o->flags &= ~(uint32_t)SPROFILE_O_RANDOM;
+        o->flags &= ~(uint32_t)(SPROFILE_O_RANDOM | SPROFILE_O_NO_FIXED);
         break;
     case 'u':
         s->seconds =

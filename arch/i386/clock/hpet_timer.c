@@ -44,7 +44,8 @@ struct comparator {
     bool wide;           // 64 bits
     u32 opened;          // the mode for which the interrupt is open; 0: closed
     u32 ticks;           // the period; 0: one shot
-    bool random;         // random distances
+    bool random;         // random distances: at least `least`, and on average
+    u32 least, rest;     // `rest` more
     u8 row;              // NO_ROW: its interrupts set no next tick
     u32 reach;           // the longest distance of a row
     u32 grid_min;        // least ticks until the first point of a row
@@ -102,7 +103,7 @@ static ALWAYS_INLINE u32 next_distance(struct comparator *c, bool random)
     if (!random)
         return c->ticks;
     counter_add(&c->timer.shots, 1);
-    return random_distance(&c->timer.seed, c->ticks);
+    return c->least + (u32)random_distance(&c->timer.seed, c->rest);
 }
 
 // Ticks from now until it is due; negative if that is past.
@@ -249,7 +250,9 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
     if (c->opened != mode) {
         c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
         c->random = mode & TIMER_RANDOM;
-        c->reach = c->ticks + (c->random ? c->ticks / 2 + 1 : 0);
+        c->reach = c->random ? RANDOM_MOST * c->ticks : c->ticks;
+        c->least = (u32)timer_ticks(t, t->min_period);
+        c->rest = c->ticks - c->least;
         err = open_source(c, mode);
     }
     if (c->ticks)

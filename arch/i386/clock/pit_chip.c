@@ -52,6 +52,11 @@ static void command(u32 value)
 void pit_load(u32 counter, u32 mode, u32 count)
 {
     command(SELECT(counter) | LOW_THEN_HIGH | MODE(mode));
+    pit_load_again(counter, count);
+}
+
+NOTRACE void pit_load_again(u32 counter, u32 count)
+{
     out8(COUNTER(counter), count & 0xff); // 65536 is written as 0
     out8(COUNTER(counter), (u8)(count >> 8));
 }

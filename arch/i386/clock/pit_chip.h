@@ -14,6 +14,9 @@ bool pit_has_read_back(void);
 #define PIT_ONE_SHOT 0u // mode 0: interrupt on terminal count
 #define PIT_RATE 2u     // mode 2: counts from `count` down to 1, repeatedly
 void pit_load(u32 counter, u32 mode, u32 count);
+// Starts another one-shot. It accesses the counter's own port only, so it may
+// interrupt any other access, or be called during one, but to this counter.
+void pit_load_again(u32 counter, u32 count);
 void pit_halt(u32 counter);
 void pit_wait_loaded(u32 counter); // returns when it has loaded its count
 // Whether a one-shot of `count` has ended. Without the read-back command a shot

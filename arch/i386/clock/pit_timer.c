@@ -1,9 +1,16 @@
 // The interval timer's counter 0 as a timer, on ISA interrupt 0. (Counter 2
 // belongs to the clock; counter 1 was once used for memory refresh.)
+//
+// Random distances are a row of one-shots: the interrupt of each sets the next
+// one, from where it was due by the TSC. While the counter is reserved for this
+// timer, only the boot CPU writes its port, so an NMI needs no lock for that:
+// it ignores a row until it is complete (`armed`).
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
 #include "arch/i386/irq/controllers.h"
+#include "arch/nmi.h"
 #include "kernel/base/errno.h"
+#include "lib/random_distance.h"
 
 #define COUNTER 0
 #define ISA_IRQ 0
@@ -17,7 +24,14 @@ static struct irq_source source;
 static u32 opened; // the mode for which the interrupt is open; 0: closed
 static bool armed; // a shot is loaded and has not been served
 static u32 count;  // of the shot
-static u64 due;    // without the read-back command: when it ends, by the TSC
+// When it ends, by the TSC: at random distances, or without the read-back
+// command.
+static u64 due;
+
+static struct {
+    u32 period, least; // TSC cycles
+    u32 ticks;         // in 2^32 cycles
+} row;
 
 static u32 ticks_max(void)
 {
@@ -93,12 +107,57 @@ static int open_line(u32 mode)
     return irq_source_open(&source, timer_target(mode));
 }
 
+// Sets the first shot of a row, of a period. If it may have ended while it was
+// ignored, it is set again.
+static int start_row(u32 period)
+{
+    u64 began;
+    int err;
+    row.period = (u32)(period * clock_tsc_hz() / PIT_HZ);
+    row.least = row.period / period * TICKS_MIN;
+    row.ticks = (u32)(((u64)PIT_HZ << 32) / clock_tsc_hz());
+    do {
+        WRITE_ONCE(armed, false);
+        barrier();
+        began = rdtsc();
+        due = began + row.period;
+        err = load(PIT_ONE_SHOT, period);
+        barrier();
+        WRITE_ONCE(armed, true);
+    } while (!err && rdtsc() - began > row.period / 2);
+    return err;
+}
+
+// Points that are due at once merge with this one. An early interrupt, by a
+// rate of the TSC that is not exact, is the shot's, too.
+//
+// If this CPU was late, the others are notified of the shots that they have
+// missed, since the counts may be read before the next one.
+static NOTRACE bool next_in_row(struct timer *t)
+{
+    if (!READ_ONCE(armed))
+        return false;
+    u64 now = rdtsc();
+    due = MIN(due, now);
+    u32 shots = random_row_pass(&t->seed, &due, now + row.least / 2, row.least,
+                                row.period);
+    counter_add(&t->shots, shots);
+    pit_load_again(COUNTER, (u32)((due - now) * row.ticks >> 32) + 1);
+    if (unlikely(shots > 1) && opened & TIMER_NMI && !READ_ONCE(timers_in_test))
+        nmi_send_others();
+    return true;
+}
+
 // Loading a rate raises the line, so the line is opened after it; a one-shot
 // needs the line open before. NMIs, which may interrupt the holder of the 8254,
 // set no shots.
 static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
 {
     count = (u32)MIN(ticks, (u64)ticks_max());
+    if (mode & TIMER_RANDOM) {
+        int err = open_line(mode);
+        return err ? err : start_row(count);
+    }
     if (mode & TIMER_PERIODIC) {
         int err = load(PIT_RATE, count);
         return err ? err : open_line(mode);
@@ -123,9 +182,11 @@ static NOTRACE bool is_past_due(void)
     return !pit_has_read_back() && rdtsc() >= due;
 }
 
-static NOTRACE bool pit_serve(struct timer *t UNUSED)
+static NOTRACE bool pit_serve(struct timer *t)
 {
     u32 flags;
+    if (opened & TIMER_RANDOM)
+        return next_in_row(t);
     if (!(opened & TIMER_ONESHOT))
         return true;
     bool past = is_past_due();
@@ -141,6 +202,7 @@ static void pit_stop(struct timer *t UNUSED)
 {
     u32 flags;
     irq_source_close(&source);
+    WRITE_ONCE(armed, false); // an NMI may still come
     opened = 0;
     if (!pit_enter(&flags))
         return;
@@ -151,7 +213,7 @@ static void pit_stop(struct timer *t UNUSED)
 static struct timer pit = {
     .name = "pit",
     .rank = TIMER_RANK_PIT,
-    .flags = TIMER_PERIODIC | TIMER_ONESHOT,
+    .flags = TIMER_PERIODIC | TIMER_ONESHOT | TIMER_RANDOM,
     .hz = PIT_HZ,
     .probe = pit_probe,
     .start = pit_start,
