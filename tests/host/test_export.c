@@ -215,9 +215,9 @@ static void texts(void **state UNUSED)
 {
     make();
     char *folded = exported(export_folded, made.bytes, made.size);
-    assert_has(folded, "a:\"?(;0x8049010;0x8049020;0x8049010 1\n");
-    assert_has(folded, "a:\"?(;0x8049020;0xc0100200_[k];0xc0100010_[k] 1\n");
-    assert_has(folded, "[idle];0xc0100010_[k] 1\n");
+    assert_has(folded, "a:\"?(;0x8049010;0x8049020;0x8049010 3\n");
+    assert_has(folded, "a:\"?(;0x8049020;0xc0100200_[k];0xc0100010_[k] 3\n");
+    assert_has(folded, "[idle];0xc0100010_[k] 3\n");
     free(folded);
 
     char *json = exported(export_speedscope, made.bytes, made.size);
@@ -308,11 +308,12 @@ static void gmon(void **state UNUSED)
     assert_int_equal(out->high, 0xc0100100);
     assert_int_equal(out->bins, ARRAY_SIZE(out->count));
     for (u32 i = 0; i < out->bins; i++)
-        assert_int_equal(out->count[i], i == 8 ? 2 : 0);
+        assert_int_equal(out->count[i], i == 8 ? 2 * 3 : 0); // ns
     assert_int_equal(out->arc, 1);
     assert_int_equal(out->from, 0xc0100200);
     assert_int_equal(out->self, 0xc0100000);
-    assert_int_equal(out->calls, 1);
+    assert_int_equal(out->rate, 1000000000);
+    assert_int_equal(out->calls, 3);
     free(out);
     damage(write_gmon_of_kernel);
     find = elves_read;

@@ -49,29 +49,29 @@ def marks(name, lib, depth):
 
 @pytest.mark.parametrize("options", ((), ("--no-inline",), ("--busy",)))
 def test_stacks(everything, tmp_path, options):
-    """Stacks are those of folded stacks; each track is in order of time."""
+    """Stacks and their time are those of folded stacks; each track is in order of time."""
     profile = exported(everything, tmp_path, *options)
     found = collections.Counter()
     for thread in profile["threads"]:
         idle = thread["pid"] == "idle"
-        for stack in thread["samples"]["stack"]:
+        for stack, ms in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
             chain = firefox.chain(profile, thread, stack)
             if idle:
                 assert chain[0][2] == "[idle]" and chain[0][1] is None
                 chain = chain[1:]
             found[";".join(["[idle]" * idle, *(marks(name, lib, depth) for
-                                       _, lib, name, depth in chain)])] += 1
+                                       _, lib, name, depth in chain)])] += round(1e6 * ms)
     wanted = collections.Counter()
     text = strobe("export", "--folded", *options, everything.file).stdout
     for line in text.splitlines():
-        stack, samples = line.rsplit(" ", 1)
+        stack, ns = line.rsplit(" ", 1)
         program, _, chain = stack.partition(";")
         idle = "[idle]" * (program == "[idle]")
-        wanted[f"{idle};{chain}"] += int(samples)
+        wanted[f"{idle};{chain}"] += int(ns)
     assert found == wanted
     idle = 0 if "--busy" in options else everything.json["idle"]
-    assert sum(found.values()) == (everything.json["taken"] -
-                                   everything.json["idle"] + idle)
+    assert sum(thread["samples"]["length"] for thread in profile["threads"]) == (
+        everything.json["taken"] - everything.json["idle"] + idle)
 
 
 def test_categories(everything, tmp_path):

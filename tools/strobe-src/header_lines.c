@@ -4,6 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+// Joins each line that begins with blanks to the one before.
+static void unfold(char *text)
+{
+    char *out = text;
+
+    for (const char *at = text; *at; at++) {
+        if (at[0] == '\n' && at[1] == ' ')
+            at += strspn(at + 1, " ");
+        *out++ = *at;
+    }
+    *out = '\0';
+}
+
 void header_lines(const struct profile *p, const struct perf_file *f,
                   const struct view *v,
                   void (*put)(void *arg, const char *name, size_t name_size,
@@ -18,6 +31,7 @@ void header_lines(const struct profile *p, const struct perf_file *f,
         fail(1, "not enough memory for the header");
     profile_header(header, p, f, v);
     fclose(header);
+    unfold(text);
     strtok_r(text, "\n", &rest);
     for (char *line; (line = strtok_r(NULL, "\n", &rest)) != NULL;) {
         size_t name = strcspn(line, ":");

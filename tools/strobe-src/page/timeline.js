@@ -145,7 +145,7 @@ function makeTimeline(element, profile, chosen) {
   new ResizeObserver(draw).observe(area);
   show();
 
-  // The samples of an event.
+  // The periods of an event, by CPU, bin and mode.
   function showTimes(ofEvent) {
     times = ofEvent;
     draw();
