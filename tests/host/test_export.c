@@ -324,6 +324,24 @@ static void write_page_data(struct export *e)
     html_data(e->profile, e->out);
 }
 
+// The times of Firefox's profile begin at a date, if the file has one.
+static void date(void **state UNUSED)
+{
+    static const struct perf_date known = { PERF_DATE_VERSION, 1,
+                                            1700000000000000000, 5000000000 };
+
+    make();
+    char *json = exported(export_firefox, made.bytes, made.size);
+    assert_has(json, "\"startTime\":0.000000,");
+    free(json);
+    made_own(&made, PERF_STROBE_FEATURE + PERF_FEATURE_CLOCK, &known,
+             sizeof(known));
+    made_end(&made);
+    json = exported(export_firefox, made.bytes, made.size);
+    assert_has(json, "\"startTime\":1699999995000.000000,");
+    free(json);
+}
+
 static void damaged(void **state UNUSED)
 {
     static void (*const writers[])(
@@ -458,10 +476,10 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),       cmocka_unit_test(several),
-        cmocka_unit_test(applets),     cmocka_unit_test(damaged),
-        cmocka_unit_test(gmon),        cmocka_unit_test(found),
-        cmocka_unit_test(damaged_elf),
+        cmocka_unit_test(texts),   cmocka_unit_test(several),
+        cmocka_unit_test(applets), cmocka_unit_test(damaged),
+        cmocka_unit_test(date),    cmocka_unit_test(gmon),
+        cmocka_unit_test(found),   cmocka_unit_test(damaged_elf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

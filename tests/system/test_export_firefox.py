@@ -25,9 +25,11 @@ def measured(tmp_path_factory):
                 f" sh -c 'tester 4 & lua -e \"{LUA}\"; wait; sleep 0.1'"
                 " >/out/all.json;"
                 "sprofile --json -s nmi-hpet,lapic -o /out/two.data tester 4"
-                " >/out/two.json", "--get", str(folder), "--icount", "1", smp=2)
+                " >/out/two.json; date +%s >/out/date", "--get", str(folder), "--icount", "1",
+                smp=2)
     assert result.status == 0, result
-    return {name: read_measured(folder, name) for name in ("all", "two")}
+    return {"date": int((folder / "date").read_text()),
+            **{name: read_measured(folder, name) for name in ("all", "two")}}
 
 
 @pytest.fixture(scope="module")
@@ -192,8 +194,8 @@ def test_one_of_several_events(measured, tmp_path):
     assert "--event NAME selects another" in first.stderr
 
 
-def test_where_it_comes_from(everything, tmp_path):
-    """Build IDs, source lines and the header are right."""
+def test_where_it_comes_from(measured, everything, tmp_path):
+    """Build IDs, the date, source lines and the header are right."""
     profile = exported(everything, tmp_path)
     elf = f"{ROOT}/build/lua/lua"
     notes = subprocess.run(["readelf", "-n", elf], capture_output=True,
@@ -219,6 +221,8 @@ def test_where_it_comes_from(everything, tmp_path):
         if symbol is not None:
             begin = symbols["address"][symbol]
             assert begin <= address < begin + symbols["functionSize"][symbol]
+    begin = profile["meta"]["startTime"] + profile["meta"]["profilingStartTime"]
+    assert 0 < measured["date"] - begin / 1000 < 100
     text = json.dumps(profile["meta"]["extra"])
     assert f"{everything.json['taken']} taken" in text
 

@@ -255,6 +255,8 @@ static void take_strobe_of(struct perf_file *f, const struct perf_strobe *own,
     } else if (own->kind == PERF_STROBE_REMOTE) {
         take_structure(&f->remote, sizeof(f->remote), bytes, own->size);
         f->is_remote = true;
+    } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_CLOCK) {
+        take_structure(&f->date, sizeof(f->date), bytes, own->size);
     } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
         take_command(f, bytes, own->size);
     } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_VERSION) {

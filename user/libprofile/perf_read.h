@@ -46,9 +46,10 @@ struct perf_file {
     uint64_t samples;     // in the file
     uint64_t lost;        // as the records report
     uint64_t first, last; // times of the samples
-    char command[256];    // that was profiled; "": unknown
-    char version[65];     // of the kernel, as uname -v; "": unknown
-    bool is_remote;       // it came by `strobe remote`, thus:
+    struct perf_date date;
+    char command[256]; // that was profiled; "": unknown
+    char version[65];  // of the kernel, as uname -v; "": unknown
+    bool is_remote;    // it came by `strobe remote`, thus:
     struct perf_remote remote;
 };
 
