@@ -280,7 +280,7 @@ function showEvent() {
   showFacts();
   fillTasks();
   showModes();
-  timeline.showTimes(chosenEvent().times);
+  timeline.showTimes(chosenEvent().times, chosenEvent().unit);
   show();
 }
 
