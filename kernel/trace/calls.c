@@ -243,8 +243,9 @@ static void report_nodes(const struct call_cpu *c, u32 cpu,
 static void reset_counts(struct call_cpu *c)
 {
     c->overflow = c->too_deep = c->no_frames = 0;
-    for (u32 i = 0; c->all_arcs && i < table_entries; i++)
-        c->all_arcs[i].count = 0;
+    if (c->all_arcs)
+        memset(c->all_arcs, 0, arc_bytes());
+    c->arcs_used = 0;
     for (u32 i = 0; i < c->nodes_used; i++) {
         struct call_node *n = &c->nodes[i];
         n->calls = n->own = n->tracing = n->longest = 0;

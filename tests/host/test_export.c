@@ -216,9 +216,9 @@ static void texts(void **state UNUSED)
 {
     make();
     char *folded = exported(export_folded, made.bytes, made.size);
-    assert_has(folded, "a:\"?(;0x8049010;0x8049020;0x8049010 1\n");
-    assert_has(folded, "a:\"?(;0x8049020;0xc0100200_[k];0xc0100010_[k] 1\n");
-    assert_has(folded, "[idle];0xc0100010_[k] 1\n");
+    assert_has(folded, "a:\"?(;0x8049010;0x8049020;0x8049010 3\n");
+    assert_has(folded, "a:\"?(;0x8049020;0xc0100200_[k];0xc0100010_[k] 3\n");
+    assert_has(folded, "[idle];0xc0100010_[k] 3\n");
     free(folded);
 
     char *json = exported(export_speedscope, made.bytes, made.size);
@@ -309,11 +309,12 @@ static void gmon(void **state UNUSED)
     assert_int_equal(out->high, 0xc0100100);
     assert_int_equal(out->bins, ARRAY_SIZE(out->count));
     for (u32 i = 0; i < out->bins; i++)
-        assert_int_equal(out->count[i], i == 8 ? 2 : 0);
+        assert_int_equal(out->count[i], i == 8 ? 2 * 3 : 0); // ns
     assert_int_equal(out->arc, 1);
     assert_int_equal(out->from, 0xc0100200);
     assert_int_equal(out->self, 0xc0100000);
-    assert_int_equal(out->calls, 1);
+    assert_int_equal(out->rate, 1000000000);
+    assert_int_equal(out->calls, 3);
     free(out);
     damage(write_gmon_of_kernel);
     find = elves_read;
@@ -322,6 +323,24 @@ static void gmon(void **state UNUSED)
 static void write_page_data(struct export *e)
 {
     html_data(e->profile, e->out);
+}
+
+// The times of Firefox's profile begin at a date, if the file has one.
+static void date(void **state UNUSED)
+{
+    static const struct perf_date known = { PERF_DATE_VERSION, 1,
+                                            1700000000000000000, 5000000000 };
+
+    make();
+    char *json = exported(export_firefox, made.bytes, made.size);
+    assert_has(json, "\"startTime\":0.000000,");
+    free(json);
+    made_own(&made, PERF_STROBE_FEATURE + PERF_FEATURE_CLOCK, &known,
+             sizeof(known));
+    made_end(&made);
+    json = exported(export_firefox, made.bytes, made.size);
+    assert_has(json, "\"startTime\":1699999995000.000000,");
+    free(json);
 }
 
 static void damaged(void **state UNUSED)
@@ -458,10 +477,10 @@ static int remove_folder(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),       cmocka_unit_test(several),
-        cmocka_unit_test(applets),     cmocka_unit_test(damaged),
-        cmocka_unit_test(gmon),        cmocka_unit_test(found),
-        cmocka_unit_test(damaged_elf),
+        cmocka_unit_test(texts),   cmocka_unit_test(several),
+        cmocka_unit_test(applets), cmocka_unit_test(damaged),
+        cmocka_unit_test(date),    cmocka_unit_test(gmon),
+        cmocka_unit_test(found),   cmocka_unit_test(damaged_elf),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -94,8 +94,10 @@ static void parts(void **state UNUSED)
     made_mmap(&made, 9, "/bin/sh", 0x8048000, 0x22, 0);
     made_sample(&made, &s);
     s.time = 2000;
+    s.period = 4;
     made_sample(&made, &s);
     s.task = s.thread = 9;
+    s.period = 7;
     s.cpu = 1;
     s.chain = plain;
     s.depth = 2;
@@ -103,14 +105,15 @@ static void parts(void **state UNUSED)
     made_sample(&made, &s);
     char *json = data_of_made();
     contains(json, "{\"title\":\"lua x\",\"events\":[{\"name\":\"event-1\","
-                   "\"total\":3,\"facts\":[[\"Samples\",\"3 taken, ");
+                   "\"unit\":\"ns\",\"total\":12,\"samples\":3,\"facts\":[["
+                   "\"Samples\",\"3 taken, ");
     contains(json, ",\"seconds\":1.000000,\"cpus\":2,");
     contains(json, "\"/bin/lua\",\"/bin/sh\"]");
     contains(json, "\"nodes\":{\"parent\":[0,0,1,0],\"symbol\":[0,");
     contains(json, "\"tasks\":[[7,\"lua\"],[9,\"sh\"]]");
     contains(json, "\"origin\":{\"task\":[0,1],\"cpu\":[0,1],\"mode\":[0,0],"
                    "\"event\":[0,0]}");
-    contains(json, "\"bins\":[[2,0,2,3,1,1]]}");
+    contains(json, "\"bins\":[[2,0,2,5,3,1,1,7]]}");
     free(json);
 }
 
@@ -118,9 +121,12 @@ static void parts(void **state UNUSED)
 static void program_by_time(void **state UNUSED)
 {
     static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
-    struct made_sample s = {
-        .task = 7, .thread = 7, .time = 5, .chain = chain, .depth = 2
-    };
+    struct made_sample s = { .task = 7,
+                             .thread = 7,
+                             .time = 5,
+                             .period = 3,
+                             .chain = chain,
+                             .depth = 2 };
 
     made_begin(&made);
     made_comm(&made, 7, "xargs", true, 0);
@@ -133,7 +139,7 @@ static void program_by_time(void **state UNUSED)
     char *json = data_of_made();
     contains(json, "\"tasks\":[[7,\"md5sum\"],[7,\"xargs\"]]");
     contains(json, "\"origin\":{\"task\":[0,1],");
-    contains(json, "\"bins\":[[1,0,1,1,1,1]]}");
+    contains(json, "\"bins\":[[1,0,1,3,1,1,1,3]]}");
     free(json);
 }
 
@@ -142,25 +148,38 @@ static void several_events(void **state UNUSED)
 {
     static const u64 ids[] = { 5, 9 };
     static const u64 chain[] = { PERF_CONTEXT_USER, 0x8049010 };
-    struct made_sample s = {
-        .task = 7, .thread = 7, .time = 5, .chain = chain, .depth = 2, .id = 9
-    };
+    struct made_sample s = { .task = 7,
+                             .thread = 7,
+                             .time = 5,
+                             .period = 4,
+                             .chain = chain,
+                             .depth = 2,
+                             .id = 9 };
+    const struct sprofile_info info = { .source = "pmc", .event = "cycles" };
+    static const struct perf_remote remote = { .ended = 1 };
 
     made_begin_events(&made, ids, ARRAY_SIZE(ids));
+    made_own(&made, PERF_STROBE_INFO | 1 << PERF_STROBE_EVENT_SHIFT, &info,
+             sizeof(info));
+    made_own(&made, PERF_STROBE_REMOTE, &remote, sizeof(remote));
     made_comm(&made, 7, "lua", true, 0);
     made_mmap(&made, 7, "/bin/lua", 0x8048000, 0x11, 0);
     made_sample(&made, &s);
     made_sample(&made, &s);
     s.id = 5;
+    s.period = 10;
     made_sample(&made, &s);
     char *json = data_of_made();
-    contains(json, "{\"name\":\"event-1\",\"total\":1,\"facts\":[[\"Event\","
+    contains(json, "{\"name\":\"event-1\",\"unit\":\"ns\",\"total\":10,"
+                   "\"samples\":1,\"facts\":[[\"Event\","
                    "\"event-1, 1 of 2\"],[\"Samples\",\"1 taken,");
-    contains(json, "{\"name\":\"event-2\",\"total\":2,\"facts\":[[\"Event\","
-                   "\"event-2, 2 of 2\"],[\"Samples\",\"2 taken,");
+    contains(json, "{\"name\":\"cycles\",\"unit\":\"cycles\",\"total\":8,"
+                   "\"samples\":2,\"facts\":[[\"Event\",");
+    // A line that continues another is no fact of its own.
+    contains(json, ", 0 sent again sending cost 0.000 % of the CPU");
     contains(json, "\"tasks\":[[7,\"lua\"]]");
     contains(json, "\"mode\":[0,0],\"event\":[0,1]}");
-    contains(json, "\"bins\":[[1,0,1,1,1,2]]}");
+    contains(json, "\"bins\":[[1,0,1,10,1,1,2,8]]}");
     free(json);
 }
 

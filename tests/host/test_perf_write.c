@@ -171,7 +171,8 @@ static void write_stream(u32 count, bool end)
                                             .topology = topology,
                                             .command = command,
                                             .kernel_id = { 0xaa },
-                                            .kernel_id_size = 20 };
+                                            .kernel_id_size = 20,
+                                            .date = { 1, 1, 9000, 7000 } };
     struct perf_event events[EVENTS];
     struct perf_writer w;
 
@@ -528,7 +529,7 @@ static void features(void **state UNUSED)
                        1 << PERF_FEATURE_VERSION | 1 << PERF_FEATURE_ARCH |
                        1 << PERF_FEATURE_CPUS | 1 << PERF_FEATURE_CPU |
                        1 << PERF_FEATURE_COMMAND | 1 << PERF_FEATURE_EVENTS |
-                       1 << PERF_FEATURE_TOPOLOGY;
+                       1 << PERF_FEATURE_TOPOLOGY | 1 << PERF_FEATURE_CLOCK;
     struct perf_header h;
     struct perf_section s;
     write_file(true);

@@ -1,8 +1,12 @@
 // Reading sensors (lib/sensor_read.h) that are whole, in the middle of a
 // change, overtaken, or spoilt; and why layouts are refused, in words.
+// link: user/libstrobe/sensor_print.c user/libstrobe/table.c
+// link: user/libstrobe/messages.c
+#define _GNU_SOURCE // open_memstream
 #include "test.h"
 
 #include "lib/sensor_read.h"
+#include "user/libstrobe/sensor_print.h"
 
 #define SLOTS 8u
 
@@ -140,6 +144,38 @@ static void test_layers(void **state UNUSED)
             assert_int_equal(!cost, row / 4 != x % 2 || x % 2 != row % 2);
         }
     }
+}
+
+// A layer is drawn by the mean cost of a cell, not by its count; its rows have
+// the same shades.
+static void test_heat_of_layers(void **state UNUSED)
+{
+    static const struct sensor_layout layered = {
+        .type = SENSOR_HISTOGRAM,
+        .histogram = { .lanes = 1,
+                       .layers = 2,
+                       .x = { SENSOR_LINEAR, 0, 1, 3 },
+                       .y = { SENSOR_LINEAR, 0, 1, 2 } },
+    };
+    struct sensor_view v = view_of(&layered);
+    char *text;
+    size_t size;
+    for (u32 i = 0; i < 100; i++)
+        sensor_layer_add(data, &layered.histogram, 0, 0, 0, 0, 1);
+    sensor_layer_add(data, &layered.histogram, 0, 0, 1, 0, 80);
+    sensor_layer_add(data, &layered.histogram, 0, 0, 1, 1, 8);
+    sensor_layer_add(data, &layered.histogram, 0, 0, 1, 1, 9);
+    struct sensor_heat heat = sensor_heat_of(&v, 0, 0);
+    assert_int_equal(heat.columns[0], 1000);
+    assert_int_equal(heat.columns[1], 80000);
+    assert_int_equal(heat.most, 80000);
+    FILE *out = open_memstream(&text, &size);
+    sensor_print(out, "heat", &v);
+    fclose(out);
+    assert_non_null(strstr(text, "layer 0: cost of one\n"));
+    assert_non_null(strstr(text, "         0 |.@ | at most 80.000\n"));
+    assert_non_null(strstr(text, "         1 | . | at most 8.500\n"));
+    free(text);
 }
 
 // A sum that exceeds 32 bits in each lane.
@@ -346,6 +382,7 @@ int main(void)
         cmocka_unit_test(test_refused_layouts),
         cmocka_unit_test(test_histogram),
         cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_heat_of_layers),
         cmocka_unit_test(test_large_sums),
         cmocka_unit_test(test_logical_clock),
         cmocka_unit_test(test_overtaken),

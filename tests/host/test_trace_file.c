@@ -331,6 +331,8 @@ static void counters_have_names(void **state UNUSED)
                         : "sched/pmc      dd:7 first=1000 second=2000\n");
         has(text, named ? "Runs           cycles     instructions       IPC\n"
                         : "Runs            first           second     Ratio\n");
+        // Three events in less time than they cost: that is no share.
+        has(text, "measured at the start: about 210 in all\n");
         has(text, "\ndd:7                             2       4294968296"
                   "             2007      0.00\n");
         has(text, "\n[idle]                           1              500"

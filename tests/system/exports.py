@@ -7,7 +7,7 @@ import subprocess
 from machine import PATIENCE, ROOT
 
 TOOL = f"{ROOT}/tools/strobe"
-Row = collections.namedtuple("Row", "image symbol self total")
+Row = collections.namedtuple("Row", "image symbol self total period")
 
 
 def run(*command, status=0):
@@ -37,12 +37,17 @@ class Measured:
 
     def __init__(self, file, parsed):
         self.file, self.json = file, parsed
-        self.rows = [Row(r["image"], r["symbol"], r["samples"], r["total"])
+        self.rows = [Row(r["image"], r["symbol"], r["samples"], r["total"], r["period"])
                      for r in self.json["rows"]]
 
     def of(self, image):
         """Symbols of an image with self samples."""
         return {r.symbol: r.self for r in self.rows
+                if r.image == image and r.self > 0}
+
+    def time_of(self, image):
+        """The time of these symbols, in ns."""
+        return {r.symbol: r.period for r in self.rows
                 if r.image == image and r.self > 0}
 
     def calls(self):

@@ -142,10 +142,9 @@ def check_markers(markers, meta, strings):
 
 
 def check_samples(samples, stacks):
-    assert samples["weight"] is None and samples["weightType"] == "samples"
-    columns = {k: v for k, v in samples.items()
-               if k not in ("weight", "weightType")}
-    table(columns, {"stack": index(stacks, None), "time": is_time},
+    assert samples["weightType"] in ("samples", "tracing-ms")
+    columns = {k: v for k, v in samples.items() if k != "weightType"}
+    table(columns, {"stack": index(stacks, None), "time": is_time, "weight": is_time},
           {"threadCPUDelta": is_time})
     assert samples["time"] == sorted(samples["time"])
 

@@ -13,6 +13,7 @@ USER_MODE = 2
 USER_MARK = 2**64 - 512
 KERNEL_MARK = 2**64 - 128
 UNKNOWN_SIZE = 0xfff8
+INFO = 2
 FEATURE_COMMAND = 256 + 11
 KERNEL, IDLE, IRQ = 1, 2, 4  # SPROFILE_F_... of a sample
 
@@ -64,7 +65,14 @@ class PerfFile:
             b"Strobe\0\0" + struct.pack("<II", FEATURE_COMMAND, len(text)) +
             text)))
 
-    def sample(self, task, time, user=(), kernel=(), cpu=0, flags=0):
+    def info(self, source, taken, missed):
+        """The beginning of struct sprofile_info, of sampling by time."""
+        info = struct.pack("<16s32s6I11Q", source, b"", 1000, 1000, 1, 0, 0, 0, 1000000,
+                           taken + missed, taken, 0, taken, 0, 0, 0, 0, 0, missed)
+        self.records.append(record(STROBE, padded(
+            b"Strobe\0\0" + struct.pack("<II", INFO, len(info)) + info)))
+
+    def sample(self, task, time, user=(), kernel=(), cpu=0, flags=0, period=1000000):
         """Chains are innermost first; times are in ns."""
         chain = []
         if kernel:
@@ -73,7 +81,7 @@ class PerfFile:
             chain += [USER_MARK, *user]
         innermost = (kernel or user)[0]
         self.records.append(record(SAMPLE, struct.pack(
-            "<QQIIQIIQQ", ID, innermost, task, task, time, cpu, flags, 1000000,
+            "<QQIIQIIQQ", ID, innermost, task, task, time, cpu, flags, period,
             len(chain)) + struct.pack(f"<{len(chain)}Q", *chain),
             1 if kernel else USER_MODE))
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from browser import Browser
 from exports import callgrind, strobe
 from machine import batch, vm
 from speedscope import speedscope
@@ -326,11 +327,20 @@ def test_page(measured, tmp_path):
     strobe("export", "--html", "-o", tmp_path / "page.html", measured / "one")
     counted = Counted(tmp_path / "page.html")
     own = own_times(trace(measured, "one"))
-    assert counted.data["events"][0]["name"] == "own time of calls"
-    total = counted.data["events"][0]["total"]
+    event = counted.data["events"][0]
+    assert (event["name"], event["unit"], event["samples"]) == (
+        "own time of calls", "ns", None)
+    total = event["total"]
     assert abs(total - sum(own.values())) <= len(
         trace(measured, "one")["paths"])
     assert total == sum(n for *_, n in counted.counts)
+    browser = Browser()
+    try:
+        browser.open(tmp_path / "page.html")
+        shown = browser.find("shown").text
+        assert " ms" in shown and "sample" not in shown
+    finally:
+        browser.close()
 
 
 def test_other_commands_say_what_reads_it(measured):

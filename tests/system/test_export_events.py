@@ -10,7 +10,7 @@ from exports import callgrind, read_measured, strobe
 from machine import vm
 from shares import LOOPS
 from speedscope import speedscope
-from test_flame import Counted, choose, frames, shown
+from test_flame import Counted, choose, shown
 
 LUA = "for i = 1, 1e5 do local s = tostring(i) end"
 NSEC = 10**9
@@ -120,11 +120,14 @@ def test_page(events, tmp_path):
             assert f"{m.json['expected']} expected, {m.json['taken']} taken" \
                 in header
             busy = m.json["taken"] - m.json["idle"]
-            assert shown(browser) == busy == counted.samples(event=number)
+            assert f" ({busy:,} samples)" in browser.find("shown").text
+            assert shown(browser) == counted.period(event=number)
             choose(browser, "task", "tester,")
-            tester = counted.samples(task="tester", event=number)
+            tester = counted.period(task="tester", event=number)
             assert shown(browser) == tester
-            functions = {name: n for name, _, n, _ in frames(browser)}
+            functions = dict(browser.run("""
+                return [...document.querySelectorAll("g.frame")].map((g) =>
+                    [g.getAttribute("name"), g.__data__.data.samples]);"""))
             totals = {row.symbol: row.total for row in m.rows
                       if row.image == "/bin/tester"}
             for name in LOOPS:
@@ -132,8 +135,7 @@ def test_page(events, tmp_path):
             # Kept when the event changes.
             other = 1 - number
             choose(browser, "event", f"{events[other].json['source']}:")
-            assert shown(browser) == counted.samples(task="tester",
-                                                     event=other)
+            assert shown(browser) == counted.period(task="tester", event=other)
         assert browser.complaints() == []
     finally:
         browser.close()
@@ -143,7 +145,7 @@ def test_one_event_of_several(events, tmp_path):
     """With --event the page has no switch."""
     path = events[1].export("html", tmp_path / "page.html", "--event",
                             SOURCES[1])
-    assert Counted(path).samples(idle=True) == events[1].json["taken"]
+    assert sum(Counted(path).of_samples) == events[1].json["taken"]
     browser = Browser()
     try:
         browser.open(path)

@@ -25,9 +25,11 @@ def measured(tmp_path_factory):
                 f" sh -c 'tester 4 & lua -e \"{LUA}\"; wait; sleep 0.1'"
                 " >/out/all.json;"
                 "sprofile --json -s nmi-hpet,lapic -o /out/two.data tester 4"
-                " >/out/two.json", "--get", str(folder), "--icount", "1", smp=2)
+                " >/out/two.json; date +%s >/out/date", "--get", str(folder), "--icount", "1",
+                smp=2)
     assert result.status == 0, result
-    return {name: read_measured(folder, name) for name in ("all", "two")}
+    return {"date": int((folder / "date").read_text()),
+            **{name: read_measured(folder, name) for name in ("all", "two")}}
 
 
 @pytest.fixture(scope="module")
@@ -49,29 +51,29 @@ def marks(name, lib, depth):
 
 @pytest.mark.parametrize("options", ((), ("--no-inline",), ("--busy",)))
 def test_stacks(everything, tmp_path, options):
-    """Stacks are those of folded stacks; each track is in order of time."""
+    """Stacks and their time are those of folded stacks; each track is in order of time."""
     profile = exported(everything, tmp_path, *options)
     found = collections.Counter()
     for thread in profile["threads"]:
         idle = thread["pid"] == "idle"
-        for stack in thread["samples"]["stack"]:
+        for stack, ms in zip(thread["samples"]["stack"], thread["samples"]["weight"]):
             chain = firefox.chain(profile, thread, stack)
             if idle:
                 assert chain[0][2] == "[idle]" and chain[0][1] is None
                 chain = chain[1:]
             found[";".join(["[idle]" * idle, *(marks(name, lib, depth) for
-                                       _, lib, name, depth in chain)])] += 1
+                                       _, lib, name, depth in chain)])] += round(1e6 * ms)
     wanted = collections.Counter()
     text = strobe("export", "--folded", *options, everything.file).stdout
     for line in text.splitlines():
-        stack, samples = line.rsplit(" ", 1)
+        stack, ns = line.rsplit(" ", 1)
         program, _, chain = stack.partition(";")
         idle = "[idle]" * (program == "[idle]")
-        wanted[f"{idle};{chain}"] += int(samples)
+        wanted[f"{idle};{chain}"] += int(ns)
     assert found == wanted
     idle = 0 if "--busy" in options else everything.json["idle"]
-    assert sum(found.values()) == (everything.json["taken"] -
-                                   everything.json["idle"] + idle)
+    assert sum(thread["samples"]["length"] for thread in profile["threads"]) == (
+        everything.json["taken"] - everything.json["idle"] + idle)
 
 
 def test_categories(everything, tmp_path):
@@ -192,8 +194,8 @@ def test_one_of_several_events(measured, tmp_path):
     assert "--event NAME selects another" in first.stderr
 
 
-def test_where_it_comes_from(everything, tmp_path):
-    """Build IDs, source lines and the header are right."""
+def test_where_it_comes_from(measured, everything, tmp_path):
+    """Build IDs, the date, source lines and the header are right."""
     profile = exported(everything, tmp_path)
     elf = f"{ROOT}/build/lua/lua"
     notes = subprocess.run(["readelf", "-n", elf], capture_output=True,
@@ -219,6 +221,8 @@ def test_where_it_comes_from(everything, tmp_path):
         if symbol is not None:
             begin = symbols["address"][symbol]
             assert begin <= address < begin + symbols["functionSize"][symbol]
+    begin = profile["meta"]["startTime"] + profile["meta"]["profilingStartTime"]
+    assert 0 < measured["date"] - begin / 1000 < 100
     text = json.dumps(profile["meta"]["extra"])
     assert f"{everything.json['taken']} taken" in text
 

@@ -13,6 +13,7 @@ from protobuf import fields
 # Fields of TracePacket and InternedData (github.com/google/perfetto).
 PROCESS_TREE, TIMESTAMP, SEQUENCE, INTERNED, FLAGS = 2, 8, 10, 12, 13
 PERF_SAMPLE = 66
+TIMEBASE_COUNT = 6  # of a PerfSample
 FUNCTIONS, FRAMES, CALLSTACKS, PATHS, MAPPINGS = 5, 6, 7, 17, 19
 
 
@@ -42,12 +43,15 @@ class Trace:
                        for stack in map(fields, interned[CALLSTACKS])}
 
     def samples(self):
-        """(time, thread, mode, chain, outermost first)"""
+        """(time, thread, mode, chain, outermost first, weight)"""
+        counts = collections.Counter()
         for packet in self.packets:
             sample = fields(packet[PERF_SAMPLE][0])
-            thread = tuple((sample[n] or [0])[0] for n in (2, 3))
-            yield (packet[TIMESTAMP][0], thread, sample[5][0],
-                   self.stacks[sample[4][0]])
+            cpu, *thread = ((sample[n] or [0])[0] for n in (1, 2, 3))
+            count = sample[TIMEBASE_COUNT][0]
+            yield (packet[TIMESTAMP][0], tuple(thread), sample[5][0],
+                   self.stacks[sample[4][0]], count - counts[cpu])
+            counts[cpu] = count
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +68,11 @@ def test_chains_and_threads(measured, tmp_path):
     track has only the last, a folded stack that of the sample (another before exec)."""
     trace = Trace(measured.export("perfetto", tmp_path / "out"))
     folded = collections.Counter()
-    for _, thread, _, chain in trace.samples():
+    for _, thread, _, chain, weight in trace.samples():
         names = [name.replace(" (inlined)", "_[i]") if "(inlined)" in name
                  else name + "_[k]" * (path == "[kernel]")
                  for path, name in chain if name != "[idle]"]
-        folded[thread == (0, 0), tuple(names)] += 1
+        folded[thread == (0, 0), tuple(names)] += weight
     wanted = collections.Counter()
     programs = set()
     for line in strobe("export", "--folded", measured.file).stdout.splitlines():
@@ -77,9 +81,9 @@ def test_chains_and_threads(measured, tmp_path):
         wanted[program == "[idle]", tuple(names)] += int(count)
         programs.add(program)
     assert folded == wanted
-    assert sum(folded.values()) == measured.json["taken"]
+    assert len(trace.packets) == measured.json["taken"]
     # First threads: others, and the kernel's, have names of their own.
-    sampled = {trace.threads[thread] for _, thread, _, _ in trace.samples()
+    sampled = {trace.threads[thread] for _, thread, *_ in trace.samples()
                if thread != (0, 0) and thread[0] == thread[1]}
     assert "tester" in sampled and sampled <= programs, (sampled, programs)
 
@@ -95,10 +99,10 @@ def test_times_modes_and_filter(tmp_path):
     (tmp_path / "perf.data").write_bytes(made.bytes())
     file = Measured(tmp_path / "perf.data", {"rows": []})
     trace = Trace(file.export("perfetto", tmp_path / "out"))
-    assert [(time, thread, mode, len(chain))
-            for time, thread, mode, chain in trace.samples()] == [
-        (1000000, (7, 7), 2, 2), (2000000, (7, 7), 1, 2),
-        (3000000, (0, 0), 1, 2)]
+    assert [(time, thread, mode, len(chain), weight)
+            for time, thread, mode, chain, weight in trace.samples()] == [
+        (1000000, (7, 7), 2, 2, 1000000), (2000000, (7, 7), 1, 2, 1000000),
+        (3000000, (0, 0), 1, 2, 1000000)]
     assert trace.threads == {(7, 7): "tester"}
     busy = Trace(file.export("perfetto", tmp_path / "out", "--busy"))
     assert len(list(busy.samples())) == 2

@@ -34,7 +34,8 @@ class Counted:
                                                    "event"))))
         self.counts = [(b, node, *origin[w], n)
                        for b, bin_ in enumerate(data["bins"])
-                       for node, w, n in zip(*[iter(bin_)] * 3)]
+                       for node, w, _, n in zip(*[iter(bin_)] * 4)]
+        self.of_samples = [n for bin_ in data["bins"] for n in bin_[2::4]]
 
     def chain(self, node):
         """The symbols of a node's chain, innermost first."""
@@ -48,7 +49,7 @@ class Counted:
             yield nodes["symbol"][node]
             node = nodes["parent"][node]
 
-    def samples(self, task=None, cpu=None, idle=False, bins=None, name=None,
+    def period(self, task=None, cpu=None, idle=False, bins=None, name=None,
                 event=None):
         return sum(n for b, node, t, c, mode, e, n in self.counts
                    if (event is None or e == event) and (task is None or self.data["tasks"][t][1] == task) and
@@ -58,7 +59,7 @@ class Counted:
                    (name is None or name in self.chain(node)))
 
     def leaves(self):
-        """Samples of each innermost function, by name and image, without idle."""
+        """The period of each innermost function, by name and image, without idle."""
         symbols, leaves = self.data["symbols"], {}
         for _, node, _, _, mode, _, n in self.counts:
             symbol = self.data["nodes"]["symbol"][node]
@@ -106,14 +107,19 @@ def page(browser, flame):
 
 
 def shown(browser):
-    """The number of samples that the page says it shows."""
+    """The period that the page says it shows: ms, with three decimals."""
     browser.settle()
-    text = browser.find("shown").text
-    return int(re.search(r"[\d,]+", text).group().replace(",", ""))
+    return about(browser.find("shown").text)
+
+
+def about(text):
+    """The first number of ms, in ns."""
+    number = re.search(r"([\d,.]+)(?: of [\d,.]+)? ms", text)[1]
+    return pytest.approx(float(number.replace(",", "")) * 1e6, abs=1000)
 
 
 def frames(browser):
-    """(name, depth, samples, width in pixels) of all frames."""
+    """(name, depth, period, width in pixels) of all frames."""
     browser.settle()
     return browser.run("""
         return [...document.querySelectorAll("g.frame")].map((g) => [
@@ -159,13 +165,18 @@ def page_of(tmp_path, made):
 
 def test_make_flame_counts_what_sprofile_counted(flame, page):
     done, counted = flame
-    total = int(re.search(r"Total:\s+(\d+) \(100%\)", done.stdout).group(1))
+    taken = int(re.search(r"Samples:.* (\d+) taken", done.stdout)[1])
     assert "build/flame.html" in done.stdout.splitlines()[-1]
     assert "build id" not in done.stderr, done.stderr
-    assert counted.data["events"][0]["total"] == counted.samples(idle=True) == total
-    assert shown(page) == counted.samples()
+    event, total = counted.data["events"][0], counted.period(idle=True)
+    assert event["unit"] == "ns" and event["total"] == total
+    assert about(re.search(r"Total: .*", done.stdout)[0]) == total
+    assert event["samples"] == sum(counted.of_samples) == taken
+    assert shown(page) == counted.period()
     page.find("mode-idle").click()
-    assert page.find("shown").text == f"all {total:,} samples"
+    assert shown(page) == total
+    text = page.find("shown").text
+    assert text.startswith("all ") and text.endswith(f" ms ({taken:,} samples)")
     assert {name for name, depth, *_ in frames(page) if depth == 1} >= \
         {"lua", "idle"}
     root = [frame for frame in frames(page) if frame[1] == 0]
@@ -184,10 +195,16 @@ def test_header_is_the_reports(flame, page):
 
 
 def test_widths_are_shares(flame, page):
-    width = next(w for _, depth, _, w in frames(page) if depth == 0)
-    for _, depth, samples, w in frames(page):
+    whole, width = next((n, w) for _, depth, n, w in frames(page) if depth == 0)
+    assert whole == shown(page)
+    for _, depth, period, w in frames(page):
         if depth == 1:
-            assert abs(w - width * samples / shown(page)) < 0.01
+            assert abs(w - width * period / whole) < 0.01
+
+
+def is_found(page, period):
+    text = page.find("found").text
+    return text.startswith("found in ") and about(text) == period
 
 
 def test_search(flame, page):
@@ -198,14 +215,13 @@ def test_search(flame, page):
         any(name[:8].lower() in symbol.lower()
             for symbol in flame[1].chain(node)))
     assert matching > 0
-    page.wait(lambda: page.find("found").text.startswith(
-        f"found in {matching:,} sample"))
+    page.wait(lambda: is_found(page, matching))
     page.press(Keys.ESCAPE)
     page.wait(lambda: not page.find("found").text)
 
 
 def found(counted, pattern):
-    """Samples with a function whose name matches."""
+    """The period of samples with a function whose name matches."""
     return sum(n for _, node, _, _, mode, _, n in counted.counts
                if mode != IDLE_MODE and any(
                    re.search(pattern, symbol) for symbol in counted.chain(node)))
@@ -215,8 +231,7 @@ def test_search_for_a_regular_expression(flame, page):
     page.press("/", "^luaV_(execute|concat)")
     matching = found(flame[1], "^luaV_(execute|concat)")
     assert matching > 0
-    page.wait(lambda: page.find("found").text.startswith(
-        f"found in {matching:,} sample"))
+    page.wait(lambda: is_found(page, matching))
     page.press("(")
     page.wait(lambda: "nvalid regular expression" in page.find("found").text)
     page.press(Keys.BACKSPACE)
@@ -296,12 +311,12 @@ def test_inverted_begins_with_innermost_functions(flame, page):
 def test_tasks_and_cpus(flame, page):
     counted = flame[1]
     choose(page, "task", "lua,")
-    assert shown(page) == counted.samples(task="lua")
+    assert shown(page) == counted.period(task="lua")
     assert [name for name, depth, *_ in frames(page) if depth == 1] == ["lua"]
     choose(page, "cpu", "CPU 1")
-    assert shown(page) == counted.samples(task="lua", cpu=1)
+    assert shown(page) == counted.period(task="lua", cpu=1)
     choose(page, "task", "all")
-    assert shown(page) == counted.samples(cpu=1)
+    assert shown(page) == counted.period(cpu=1)
 
 
 def test_modes(flame, page):
@@ -318,11 +333,11 @@ def test_time(flame, page):
     area = page.driver.find_element("css selector", "#timeline .area")
     page.run("arguments[0].focus()", area)
     page.press(Keys.ARROW_RIGHT)
-    assert shown(page) == counted.samples(bins=(0, tenth))
+    assert shown(page) == counted.period(bins=(0, tenth))
     page.press(Keys.ARROW_RIGHT)
-    assert shown(page) == counted.samples(bins=(1, tenth + 1))
+    assert shown(page) == counted.period(bins=(1, tenth + 1))
     page.press(Keys.ESCAPE)
-    assert shown(page) == counted.samples()
+    assert shown(page) == counted.period()
     page.run("""
         const area = arguments[0], box = area.getBoundingClientRect();
         area.setPointerCapture = () => {};
@@ -331,10 +346,10 @@ def test_time(flame, page):
           area.dispatchEvent(new PointerEvent(`pointer${type}`,
             { clientX: box.left + part * box.width }));
         }""", area)
-    assert shown(page) == counted.samples(
+    assert shown(page) == counted.period(
         bins=(int(bins * 0.25), int(bins * 0.499) + 1))
     page.find("all-time").click()
-    assert shown(page) == counted.samples()
+    assert shown(page) == counted.period()
 
 
 def test_keys_in_the_graph(flame, page):
@@ -391,8 +406,8 @@ def test_narrow_screens(flame, page, width):
 # --- callers and callees ------------------------------------------------------
 
 def calls(counted, chosen):
-    """Callers and callees of function `chosen` (a symbol number): samples, name and
-    image, as in the page's tables; a sample counts once in each row."""
+    """Callers and callees of function `chosen` (a symbol number): name, image and
+    period, as in the page's tables; a sample counts once in each row."""
     nodes, symbols = counted.data["nodes"], counted.data["symbols"]
     callers, callees = collections.Counter(), collections.Counter()
     total = 0
@@ -413,27 +428,33 @@ def calls(counted, chosen):
                         if caller == chosen})
         if nodes["symbol"][node] == chosen:
             callees[None] += n
-    return total, *(sorted([n, *named(symbol)] for symbol, n in side.items())
+    return total, *(sorted([*named(symbol), n] for symbol, n in side.items())
                     for side in (callers, callees))
 
 
 def table(browser, id_):
-    """(samples, name, image) of a table's rows; a missing name is empty."""
+    """(name, image, period in ns) of a table's rows; a missing name is empty."""
     browser.settle()
     return sorted(browser.run("""
         const text = (row, what) => row.querySelector(what)?.textContent ?? "";
         return [...document.getElementById(arguments[0]).tBodies[0].rows]
-            .map((row) => [Number(row.cells[0].textContent.replace(/,/g, "")),
-                text(row, "button"), text(row, "span.image")]);""", id_))
+            .map((row) => [text(row, "button"), text(row, "span.image"),
+                1e6 * parseFloat(row.cells[0].textContent.replace(/,/g, ""))]);""", id_))
+
+
+def assert_rows(browser, id_, rows):
+    found = table(browser, id_)
+    assert [row[:2] for row in found] == [row[:2] for row in rows]
+    assert [row[2] for row in found] == pytest.approx([row[2] for row in rows],
+                                                      abs=1000)
 
 
 def assert_calls(browser, counted, symbol):
     total, callers, callees = calls(counted, symbol)
     browser.settle()
-    assert browser.find("chosen-samples").text.startswith(
-        f"{total:,} sample{'s' * (total != 1)} have it")
-    assert table(browser, "callers") == callers
-    assert table(browser, "callees") == callees
+    assert about(browser.find("chosen-amount").text) == total
+    assert_rows(browser, "callers", callers)
+    assert_rows(browser, "callees", callees)
 
 
 def test_callers_and_callees(flame, page):
@@ -478,12 +499,12 @@ def test_callers_and_callees_of_the_recursive(browser, tmp_path):
     assert_calls(browser, counted,
                  counted.data["symbols"]["name"].index(hex(a)))
     assert table(browser, "callers") == [
-        [1, hex(a), "/bin/unheard-of"], [1, hex(c), "/bin/unheard-of"],
-        [2, "", ""], [2, hex(b), "/bin/unheard-of"]]
+        ["", "", 2e6], [hex(a), "/bin/unheard-of", 1e6],
+        [hex(b), "/bin/unheard-of", 2e6], [hex(c), "/bin/unheard-of", 1e6]]
     assert table(browser, "callees") == [
-        [1, hex(a), "/bin/unheard-of"], [2, "", ""],
-        [2, hex(b), "/bin/unheard-of"]]
-    assert browser.find("chosen-samples").text == "3 samples have it, 75.0 %"
+        ["", "", 2e6], [hex(a), "/bin/unheard-of", 1e6],
+        [hex(b), "/bin/unheard-of", 2e6]]
+    assert browser.find("chosen-amount").text == "is on the path for 3 ms, 75.0 %"
 
 
 # --- files made by hand -------------------------------------------------------
@@ -509,7 +530,7 @@ def test_no_samples(browser, tmp_path):
     made.comm(7, b"lua")
     browser.complaints()
     browser.open(page_of(tmp_path, made))
-    assert browser.find("shown").text == "all 0 samples"
+    assert browser.find("shown").text == "all 0 ms (0 samples)"
     assert browser.complaints() == []
 
 
@@ -518,7 +539,7 @@ def test_only_idle_is_shown(browser, tmp_path):
     made.comm(0, b"swapper")
     made.sample(0, 1000, kernel=(0xc0100000,), flags=IDLE | KERNEL)
     browser.open(page_of(tmp_path, made))
-    assert browser.find("shown").text == "all 1 sample"
+    assert browser.find("shown").text == "all 1 ms (1 sample)"
     assert "idle" in [name for name, *_ in frames(browser)]
 
 
@@ -563,7 +584,7 @@ def test_large_profile(browser, tmp_path):
     page = page_of(tmp_path, made)
     assert len(Counted(page).data["nodes"]["parent"]) > 20000
     browser.open(page)
-    assert browser.find("shown").text == "all 200,000 samples"
+    assert browser.find("shown").text == "all 200,000 ms (200,000 samples)"
     deepest = max(depth for _, depth, *_ in frames(browser))
     assert deepest == 1 + max(depths)
     assert browser.complaints() == []
@@ -576,10 +597,11 @@ def data_of_calls(parent, symbol, samples, bins=1):
     names = max(symbol) + 1
     lists = [[] for _ in range(bins)]
     for i in range(0, len(samples), 2):
-        lists[i // 2 % bins] += [samples[i], 0, samples[i + 1]]
+        lists[i // 2 % bins] += [samples[i], 0, samples[i + 1], samples[i + 1]]
     return {
         "title": "calls", "seconds": 1, "cpus": 1,
-        "events": [{"name": "clock", "total": sum(samples[1::2]), "facts": []}],
+        "events": [{"name": "cycles", "unit": "cycles", "total": sum(samples[1::2]),
+                    "samples": sum(samples[1::2]), "facts": []}],
         "images": ["/bin/calls"],
         "symbols": {"name": [f"f{i}" for i in range(names)],
                     "image": [0] * names},
@@ -661,7 +683,7 @@ def test_a_million_samples_inverted(browser, million_page):
     browser.complaints()
     browser.open(million_page)
     browser.settle()
-    assert browser.find("shown").text == "all 1,000,000 samples"
+    assert browser.find("shown").text == "all 1,000,000 cycles (1,000,000 samples)"
     answered = browser.driver.execute_async_script("""
         const done = arguments[0], channel = new MessageChannel();
         const graph = document.getElementById("graph");

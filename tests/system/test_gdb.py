@@ -168,7 +168,8 @@ def test_sensors_of_a_hung_kernel(tmp_path):
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), switches
     # Each record begins with the thread that the last one ended with.
     assert len(records) > 10 and all(
-        a["next"] == b["prev"] for a, b in zip(records, records[1:])), switches
+        a["fields"]["next"] == b["fields"]["prev"]
+        for a, b in zip(records, records[1:])), switches
     for text in ("there is no sensor /sensors/none", "/sensors/mm/fault is off",
                  "strobe-sensor PATH FILE"):
         assert f"complaint: {text}" in said, said

@@ -43,13 +43,16 @@ def measured(tmp_path_factory):
             for name in ("known", "flat", "lua", "kernel", "idle")}
 
 
-def stacks(text):
-    """{(outermost, ..., innermost): samples} of folded stacks, without marks."""
-    found = collections.Counter()
-    for line in text.splitlines():
-        stack, samples = line.rsplit(" ", 1)
-        found[tuple(stack.replace("_[k]", "").split(";")[1:])] += int(samples)
-    return found
+INLINED_MARK = " (inlined)"
+
+
+def stacks(measured):
+    """{(outermost, ..., innermost): samples}"""
+    data = json.loads(strobe("export", "--speedscope", measured.file).stdout)
+    names = [frame["name"] for frame in data["shared"]["frames"]]
+    return collections.Counter(tuple(names[frame] for frame in stack)
+                               for profile in data["profiles"]
+                               for stack in profile["samples"] if stack)
 
 
 # --- against perf and addr2line -----------------------------------------------
@@ -145,10 +148,9 @@ def test_as_addr2line_has_it(measured, name, tmp_path):
         wanted[tuple(function if inline else None
                      for function, inline in reversed(names))] += 1
     found = collections.Counter()
-    text = strobe("export", "--folded", measured[name].file).stdout
-    for stack, samples in stacks(text).items():
-        found[tuple(frame[:-4] if frame.endswith("_[i]") else None
-                    for frame in stack)] += samples
+    for stack, samples in stacks(measured[name]).items():
+        found[tuple(frame.removesuffix(INLINED_MARK) if frame.endswith(INLINED_MARK)
+                    else None for frame in stack)] += samples
     assert inlined and found == wanted
 
 
@@ -171,12 +173,11 @@ def test_perf_expands(measured, tmp_path):
     if not theirs:
         pytest.skip("this perf does not expand such chains")
     ours = collections.Counter()
-    text = strobe("export", "--folded", measured["known"].file).stdout
-    for stack, samples in stacks(text).items():
+    for stack, samples in stacks(measured["known"]).items():
         for frame in stack:
             ours[frame] += samples
     assert {name: theirs[name] for name in names} == \
-        {name: ours[f"{name}_[i]"] for name in names}
+        {name: ours[name + INLINED_MARK] for name in names}
 
 
 # --- a program with known shares ----------------------------------------------
@@ -258,9 +259,8 @@ def test_callgrind_annotate_reads_it(measured, tmp_path):
     own, whole = callgrind(out, "no")
     assert whole == measured["lua"].json["taken"]
     rows_ = collections.Counter()
-    for stack, samples in stacks(strobe("export", "--folded",
-                                        measured["lua"].file).stdout).items():
-        rows_[stack[-1].replace("_[i]", " (inlined)")] += samples
+    for stack, samples in stacks(measured["lua"]).items():
+        rows_[stack[-1]] += samples
     wanted = {n: c for n, c in rows_.items() if "inlined" in n}
     assert wanted
     assert {n: c for n, c in own.items() if "inlined" in n} == wanted

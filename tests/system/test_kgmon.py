@@ -17,8 +17,9 @@ def files(tmp_path_factory):
     result = vm("kgmon -b -F 4000 && kgmon -p /out/first && "
                 f"{COPY.format(500)} && kgmon -h -p /out/second && "
                 f"{COPY.format(500)} && kgmon -p /out/stopped -r && "
-                "kgmon -p /out/empty -b && "
-                f"{COPY.format(300)} && kgmon -p /out/again -s -e",
+                "kgmon -s && kgmon -p /out/empty -b && "
+                f"{COPY.format(3000)} && kgmon -s && {COPY.format(300)} && "
+                "kgmon -p /out/again -e",
                 "--get", str(folder), "--icount", "3", smp=2)
     assert result.status == 0, result
     return folder, result.output
@@ -51,8 +52,13 @@ def test_calls_of_gprof_are_calls(files):
 def test_reset_and_going_on(files):
     folder, output = files
     assert "discard" not in calls(folder / "empty")
-    assert calls(folder / "again")["discard"] == 303
-    assert "kgmon: running" in output
+    assert calls(folder / "again")["discard"] == 3003 + 303
+    empty, running = (output.index(state) for state in ("kgmon: stopped", "kgmon: running"))
+    assert empty < running
+    assert re.search(r"Samples: 0 in the kernel, .*\nCalls: .*; 0 of \d+ arcs used",
+                     output[empty:running]), output
+    # A running one has counted until now.
+    assert re.search(r"Samples: [1-9]\d* in the kernel, [1-9]", output[running:]), output
 
 
 def test_callers_of_gprof(files):
@@ -61,7 +67,7 @@ def test_callers_of_gprof(files):
     entry = next(part for part in graph.split("-" * 47)
                  if re.search(r"^\[\d+\].* discard ", part, re.MULTILINE))
     caller = re.search(r" (\d+)/(\d+) +sys_write ", entry)
-    assert caller.groups() == ("300", "303")
+    assert caller.groups() == ("3300", "3306")
 
 
 def test_histogram_has_time(files):

@@ -84,15 +84,24 @@ def test_show():
     assert "next number 300, lost 0, spoilt 0" in result.output, result
 
 
+def unique(pairs):
+    """An object without a key that is there twice."""
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+
+
 def test_json():
     result = run("json")
-    misses, steps, frames = map(json.loads, result.output.splitlines())
+    misses, steps, frames = (json.loads(line, object_pairs_hook=unique)
+                             for line in result.output.splitlines())
     assert misses["type"] == "scalar" and misses["value"] > 7, result
     cells = steps["cells"]
     assert sum(cell[3] for cell in cells) == steps["count"] == 300, result
     assert sum(cell[4] for cell in cells) == steps["sum"], result
     assert [e["number"] for e in frames["events"]] == list(range(44, 300)), result
     assert frames["events"][0]["event"] == "frame", result
+    # The example's events have a field "number", as each event has a number.
+    assert [e["fields"]["number"] for e in frames["events"]] == list(range(44, 300)), result
 
 
 def test_closed():
@@ -156,7 +165,8 @@ def test_record(tmp_path):
     switches = [x["event"] for x in rest[3:] if "event" in x]
     assert [s["number"] for s in switches] == list(range(len(switches))), switches
     assert len(switches) > 5 and all(
-        a["next"] == b["prev"] for a, b in zip(switches, switches[1:])), switches
+        a["fields"]["next"] == b["fields"]["prev"]
+        for a, b in zip(switches, switches[1:])), switches
     # The last state of the histogram has all its samples' changes.
     cells = {}
     for x in rest[3:]:
@@ -273,8 +283,8 @@ def test_header_on_the_host(tmp_path):
         assert scalar["value"] == 5000000000
         assert flat["cells"] == [[0, 0, 96, 1, 0]]
         assert wide["cells"] == [[0, 2, 1, 1, 0]]
-        assert events["events"][0]["y"] == -2
-        assert [r["y"] for r in records["records"]] == [-2, 7]
+        assert events["events"][0]["fields"]["y"] == -2
+        assert [r["fields"]["y"] for r in records["records"]] == [-2, 7]
         os.truncate(files[1], 5000)
         refused = subprocess.run([f"{ROOT}/tools/strobe", "sensors", *files],
                                  capture_output=True, text=True, check=False)

@@ -119,7 +119,7 @@ def test_text(results):
     assert lines[0].startswith("System profile, ")
     for word in ("Source:", "Samples:", "Ticks:", "Cost:"):
         assert any(line.startswith(word) for line in lines[:6]), lines
-    idle = [line for line in lines if "Idle samples" in line][0]
+    idle = [line for line in lines if " Idle: " in line][0]
     assert int(idle.split("(")[1].split("%")[0]) > 50, lines
 
 

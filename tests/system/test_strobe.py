@@ -193,19 +193,21 @@ def test_folded(everything, tmp_path):
     with open(everything.export("folded", tmp_path / "out",
                                 "--no-inline")) as file:
         for line in file:
-            stack, samples = line.rsplit(" ", 1)
+            stack, time = line.rsplit(" ", 1)
             frames = stack.split(";")
-            leaves[frames[-1]] += int(samples)
-            idle += int(samples) if frames[0] == "[idle]" else 0
+            leaves[frames[-1]] += int(time)
+            idle += int(time) if frames[0] == "[idle]" else 0
             assert frames[0] != "lua" or frames[1].startswith("_start") or \
                 "_[k]" in line, line
-    assert idle == everything.json["idle"]
-    assert sum(leaves.values()) == everything.json["taken"]
+    busy = strobe("export", "--folded", "--busy", everything.file).stdout
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in busy.splitlines()) + idle == \
+        sum(leaves.values()) == sum(row.period for row in everything.rows)
+    assert idle > 0
     own = collections.Counter()  # by name, which two programs may share
     for row in everything.rows:
         if row.symbol is not None:
             in_kernel = "_[k]" if row.image == "[kernel]" else ""
-            own[row.symbol + in_kernel] += row.self
+            own[row.symbol + in_kernel] += row.period
     for symbol in everything.of("/bin/lua"):
         assert leaves[symbol] == own[symbol], symbol
 
@@ -220,7 +222,7 @@ def test_folded_in_speedscope(one, tmp_path):
 
 
 def gprof(elf, gmon):
-    """gprof's flat profile: share of time, and calls."""
+    """gprof's flat profile: share of time, calls, and seconds."""
     text = run("gprof", "-b", "-p", elf, gmon).stdout
     flat = {}
     for line in text.splitlines():
@@ -238,13 +240,16 @@ def test_gprof(one, tmp_path):
     for function in LOOPS:
         share = 100 * truth[function] / whole
         assert abs(flat[function][0] - share) < 0.006
+    # An arc counts the time of the samples that have it.
+    unit = sum(n for _, n, _ in flat.values() if n) / sum(
+        calls[function] for function in flat)
     for function in ("main", *LOOPS):
-        assert flat[function][1] == calls[function]
+        assert flat[function][1] == pytest.approx(unit * calls[function], rel=0.01)
     graph = run("gprof", "-b", "-q", TESTER, gmon).stdout
     entry = next(part for part in graph.split("-" * 47)
                  if re.search(r"^\[\d+\].* main \[", part, re.M))
     for function in LOOPS:
-        count = calls[function]
+        count = flat[function][1]
         assert re.search(rf" {count}/{count} +{function} \[", entry), entry
 
 
@@ -253,20 +258,20 @@ def test_gprof_kernel(everything, tmp_path):
     elf = tmp_path / "kernel"  # without debug information: gprof is slow with it
     run("objcopy", "--strip-debug", f"{ROOT}/build/kernel.elf", elf)
     flat = gprof(elf, gmon)
-    truth = everything.of("[kernel]")
+    truth = everything.time_of("[kernel]")
     name = max(truth, key=truth.get)
     assert abs(flat[name][0] - 100 * truth[name] / sum(truth.values())) < 0.01
 
 
 def test_gprof_overflow(tmp_path):
-    """More samples of an address than a 16-bit bin can hold are exported."""
+    """More seconds of an address than a 16-bit bin can hold are exported."""
     address = int(run("nm", TESTER).stdout.split(" t burn_a\n")[0].split("\n")[-1],
                   16)
     made = PerfFile()
     made.comm(7, b"tester")
     made.mapping(7, b"/bin/tester")
     for time in range(OVERFLOW):
-        made.sample(7, time, user=(address,))
+        made.sample(7, time, user=(address,), period=10**9)
     (tmp_path / "perf.data").write_bytes(made.bytes())
     strobe("export", "--gmon", "-o", tmp_path / "gmon.out",
            tmp_path / "perf.data")
@@ -402,7 +407,7 @@ def test_folded_text(tmp_path):
     made.sample(7, 1000000, user=(0x8049300,))
     (tmp_path / "perf.data").write_bytes(made.bytes())
     text = strobe("export", "--folded", tmp_path / "perf.data").stdout
-    assert text.startswith("a:????b\u00e4;") and text.endswith(" 1\n"), text
+    assert text.startswith("a:????b\u00e4;") and text.endswith(" 1000000\n"), text
 
 
 COMMANDS = (["report"], ["top"], ["tree"], ["lines"], ["repair"],
@@ -576,3 +581,26 @@ def test_use(arguments, status, message):
 def test_use_of_file(one, arguments, message):
     done = strobe(*arguments, one.file, status=1)
     assert message in done.stderr
+
+
+# --- what a failed command leaves ---------------------------------------------
+
+def test_output_is_replaced_when_it_is_whole(one, tmp_path):
+    """A command that fails leaves the file of --output as it was, and none beside it."""
+    out, alone = tmp_path / "out", tmp_path / "bin" / "strobe"
+    alone.parent.mkdir()
+    shutil.copy(f"{ROOT}/build/strobe", alone)  # without a build folder: no page
+    out.write_text("kept")
+    out.chmod(0o640)
+    (tmp_path / "link").symlink_to(out)
+    failing = (([alone, "diff", "--html"], [one.file] * 2), ([alone, "export", "--html"],
+               [one.file]), ([TOOL, "export", "--gmon", "-p", "moon"], [one.file]))
+    for command, files in failing:
+        run(*command, "-o", tmp_path / "link", *files, status=1)
+        assert out.read_text() == "kept"
+    assert {file.name for file in tmp_path.iterdir()} == {"out", "link", "bin"}
+    strobe("diff", "--html", "-o", tmp_path / "link", one.file, one.file)
+    assert out.read_text().startswith("<!DOCTYPE html>") and out.stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "link").is_symlink()
+    assert "No space left" in strobe("export", "--folded", "-o", "/dev/full", one.file,
+                                     status=1).stderr

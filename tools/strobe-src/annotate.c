@@ -19,7 +19,7 @@ struct settings {
 static struct settings settings;
 
 static const struct tool_option options[] = {
-    { 's', "symbol", "NAME", "This function (the one with most samples)",
+    { 's', "symbol", "NAME", "This function (the one with most time)",
       .text = &settings.symbol },
     { 'p', "program", "PATH", "In this program; [kernel] for the kernel",
       .text = &settings.program },
@@ -60,7 +60,7 @@ static bool is_inlined_at(struct profile *p, struct place place)
     return false;
 }
 
-// The function with most samples that has --symbol inlined, or NULL.
+// The function with most time that has --symbol inlined, or NULL.
 static const struct view_row *function_around(struct profile *p,
                                               const struct view *v)
 {
@@ -69,7 +69,8 @@ static const struct view_row *function_around(struct profile *p,
 
     for (uint32_t n = 1; n < chains->count; n++) {
         const struct view_row *row = &v->rows[v->row_of[n]];
-        if (row->self > 0 && row->name && (!found || row->self > found->self) &&
+        if (row->self > 0 && row->name &&
+            (!found || row->self_period > found->self_period) &&
             is_inlined_at(p, chains->nodes[n].place))
             found = row;
     }

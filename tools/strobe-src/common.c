@@ -2,7 +2,11 @@
 #include "strobe.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 uint32_t option_number(const struct tool *tool, const char *option,
                        const char *text, uint32_t min, uint32_t max)
@@ -40,12 +44,47 @@ const char *one_file(const struct tool *tool, int argc, char *argv[], int at)
     options_wrong(tool);
 }
 
+// The file that becomes the output at result_close; "": there is none.
+static struct {
+    char name[PATH_MAX], becomes[PATH_MAX];
+} unfinished;
+
+static void remove_unfinished(void)
+{
+    if (unfinished.name[0] != '\0')
+        unlink(unfinished.name);
+}
+
+// Creates a file beside `path`, which it may replace. Returns NULL if `path` is
+// no regular file, or if its folder takes no other file.
+static FILE *open_beside(const char *path)
+{
+    struct stat st;
+    bool exists = stat(path, &st) == 0;
+
+    if (exists && (!S_ISREG(st.st_mode) || access(path, W_OK) < 0))
+        return NULL;
+    if (!realpath(path, unfinished.becomes))
+        snprintf(unfinished.becomes, PATH_MAX, "%s", path);
+    int n = snprintf(unfinished.name, PATH_MAX, "%s.%d", unfinished.becomes,
+                     (int)getpid());
+    FILE *out = n < PATH_MAX ? fopen(unfinished.name, "wx") : NULL;
+    if (!out)
+        unfinished.name[0] = '\0';
+    else if (exists)
+        (void)!fchmod(fileno(out), st.st_mode & 07777);
+    return out;
+}
+
 FILE *result_open(const char *path)
 {
-    FILE *out = path != NULL ? fopen(path, "w") : stdout;
+    FILE *out = path != NULL ? open_beside(path) : stdout;
 
     if (!out)
+        out = fopen(path, "w");
+    if (!out)
         fail(1, "%s: %s", path, strerror(errno));
+    atexit(remove_unfinished);
     return out;
 }
 
@@ -55,6 +94,9 @@ void result_close(FILE *out, const char *path)
 
     if (out != stdout && fclose(out) != 0)
         bad = true;
+    if (!bad && unfinished.name[0] != '\0')
+        bad = rename(unfinished.name, unfinished.becomes) < 0;
     if (bad)
         fail(1, "%s: %s", path != NULL ? path : "writing", strerror(errno));
+    unfinished.name[0] = '\0';
 }

@@ -46,5 +46,5 @@ bool frame_is_timed(const struct export *e, uint32_t event);
 // The path of a row's image.
 const char *frame_file(const struct export *e, uint32_t row);
 // The image that `program` names, by path or by the path's last component. If
-// it is NULL, the program with most samples. Ends the program if there is none.
+// it is NULL, the program with most time. Ends the program if there is none.
 uint32_t export_image(const struct export *e);

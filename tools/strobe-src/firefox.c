@@ -63,6 +63,21 @@ static void put_cpu_time(const struct firefox *f, const struct track *t)
                 t->idle ? 0 : t->samples[i].period);
 }
 
+// Time in ms. Of other events their number: Firefox has no unit for them.
+static void put_weights(const struct firefox *f, const struct track *t)
+{
+    fputs("],\n\"weight\":[", f->e->out);
+    for (size_t i = 0; i < t->count; i++) {
+        fputs(i > 0 ? "," : "", f->e->out);
+        if (f->timed)
+            put_time(f->e->out, t->samples[i].period);
+        else
+            fprintf(f->e->out, "%" PRIu64, t->samples[i].period);
+    }
+    fprintf(f->e->out, "],\"weightType\":\"%s\"",
+            f->timed ? "tracing-ms" : "samples");
+}
+
 static void put_samples(struct firefox *f, const struct track *t)
 {
     FILE *out = f->e->out;
@@ -79,9 +94,8 @@ static void put_samples(struct firefox *f, const struct track *t)
     }
     if (f->timed)
         put_cpu_time(f, t);
-    fprintf(out,
-            "],\n\"weight\":null,\"weightType\":\"samples\",\"length\":%zu}",
-            t->count);
+    put_weights(f, t);
+    fprintf(out, ",\"length\":%zu}", t->count);
 }
 
 // --- markers ----------------------------------------------------------------

@@ -91,6 +91,12 @@ static void put_header(const struct export *e)
     fputs("]}]", e->out);
 }
 
+// The date of the time 0, when the machine was started; 1970: unknown.
+static uint64_t start_date(const struct perf_date *c)
+{
+    return c->date_ns > c->time_ns ? c->date_ns - c->time_ns : 0;
+}
+
 void firefox_meta_write(const struct export *e)
 {
     const struct perf_file *file = e->profile->files;
@@ -103,8 +109,9 @@ void firefox_meta_write(const struct export *e)
     fprintf(out, "\"interval\":%.6f,",
             timed && rate > 0 ? MS_PER_SECOND / rate : 1.0);
     put_string(out, "product", profile_title(e->profile));
-    fputs(",\"importedFrom\":\"Strobe\",\"startTime\":0,", out);
-    fputs("\"profilingStartTime\":", out);
+    fputs(",\"importedFrom\":\"Strobe\",\"startTime\":", out);
+    put_time(out, start_date(&file->date));
+    fputs(",\"profilingStartTime\":", out);
     put_time(out, file->first);
     fputs(",\"profilingEndTime\":", out);
     put_time(out, file->last);

@@ -1,7 +1,6 @@
 // Collapsed stacks (B. Gregg's stackcollapse format), for flamegraph.pl,
 // inferno and speedscope. As in that format, kernel functions end in _[k],
-// inlined functions in _[i]. Of a trace of calls the numbers are own time in
-// ns.
+// inlined functions in _[i]. The numbers are the time in ns, or events.
 #include "export.h"
 
 #include <inttypes.h>
@@ -61,7 +60,6 @@ void export_folded(struct export *e)
                      ? IDLE_FRAME
                      : profile_program_name(e->profile, c->task, c->program));
         folded_stack(e, c->chain);
-        fprintf(e->out, " %" PRIu64 "\n",
-                e->profile->traced ? c->period : c->samples);
+        fprintf(e->out, " %" PRIu64 "\n", c->period);
     }
 }

@@ -29,19 +29,18 @@ const char *frame_file(const struct export *e, uint32_t row)
 static uint32_t busiest_image(const struct export *e)
 {
     const struct images *images = &e->profile->samples.images;
-    uint64_t *samples = calloc(images->count, sizeof(*samples));
+    uint64_t *period = calloc(images->count, sizeof(*period));
     uint32_t best = IMAGE_NONE;
 
-    if (!samples)
+    if (!period)
         fail(1, "not enough memory for the export");
     for (uint32_t i = 0; i < e->view->count; i++)
-        samples[e->view->rows[i].image] += e->view->rows[i].self;
+        period[e->view->rows[i].image] += e->view->rows[i].self_period;
     for (uint32_t i = IMAGES_FIXED; i < images->count; i++) {
-        if (samples[i] > 0 &&
-            (best == IMAGE_NONE || samples[i] > samples[best]))
+        if (period[i] > 0 && (best == IMAGE_NONE || period[i] > period[best]))
             best = i;
     }
-    free(samples);
+    free(period);
     if (best == IMAGE_NONE)
         fail(1,
              "%s: no samples of a program; use --program '[kernel]' for the "

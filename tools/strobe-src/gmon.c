@@ -1,10 +1,10 @@
 // gmon.out for gprof (GNU's layout: glibc, gmon/sys/gmon_out.h): a histogram of
 // addresses, and arcs from caller to callee.
 //
-// Samples do not count calls. So the count of an arc is the number of samples
-// with it in their chain. gprof divides a function's time among its callers in
-// proportion to these counts: the times in its call graph are right, and its
-// column "called" shows samples.
+// Samples do not count calls. So the count of an arc is the time of the samples
+// with it in their chain, in the unit of the histogram. gprof divides a
+// function's time among its callers in proportion to these counts: the times in
+// its call graph are right.
 #include "export.h"
 #include "gprof_names.h"
 
@@ -18,18 +18,24 @@
 
 #define BIN_BYTES 2u           // gprof's own unit
 #define RANGE_MAX (256u << 20) // bytes of code; more is an error
+#define NS_PER_SECOND 1000000000u
+// Of a bin and of an arc; a damaged file may have more.
+#define UNITS_MAX (256u * UINT16_MAX)
+#define ARC_UNITS_MAX (256ull * UINT32_MAX)
 
 struct arc {
     uint32_t from, self; // address of the call, start of the callee
-    uint64_t count;
+    uint64_t period;
     uint32_t seen; // index of the last entry counted, plus 1
 };
 
 struct gmon {
     struct export *e;
     uint32_t image, low, high;
-    uint64_t *bins;
+    uint64_t *bins; // periods; then in units
     uint32_t bin_count;
+    uint64_t unit;    // ns or events
+    uint32_t rate;    // units in a second; 0: the unit is a sample
     struct arc *arcs; // sorted by from, self
     uint32_t arc_count;
 };
@@ -92,21 +98,56 @@ static void fill_bins(struct gmon *g)
             continue;
         struct place p = innermost(g, &s->counts[i]);
         if (p.image == g->image && p.address >= g->low && p.address < g->high)
-            g->bins[(p.address - g->low) / BIN_BYTES] += s->counts[i].samples;
+            g->bins[(p.address - g->low) / BIN_BYTES] += s->counts[i].period;
     }
 }
 
-// The unit is seconds if the source is a timer, else samples.
-static struct gmon_histogram histogram_of(const struct gmon *g)
+// Of time: the finest decimal fraction of a second in which each bin fits into
+// its 16 bits. Of events: the mean period of a sample.
+static void choose_unit(struct gmon *g)
 {
-    const struct sprofile_info *info = &g->e->profile->files[0].info;
+    const struct samples *s = &g->e->profile->samples;
+    uint64_t most = 0;
 
+    for (uint32_t i = 0; i < g->bin_count; i++)
+        most = g->bins[i] > most ? g->bins[i] : most;
+    g->rate = frame_is_timed(g->e, 0) ? NS_PER_SECOND : 0;
+    while (g->rate > 1 && most / (NS_PER_SECOND / g->rate) > UINT16_MAX)
+        g->rate /= 10;
+    if (g->rate > 0)
+        g->unit = NS_PER_SECOND / g->rate;
+    else
+        g->unit = s->period > s->total ? s->period / s->total : 1;
+}
+
+// Converts the periods of the bins to units. The rounding error is carried over
+// to the next bin, so that the sum of a function is off by one unit at most.
+static void round_bins(struct gmon *g)
+{
+    uint64_t sum = 0, done = 0;
+    bool cut = false;
+
+    for (uint32_t i = 0; i < g->bin_count; i++) {
+        sum += g->bins[i];
+        uint64_t units = (sum + g->unit / 2) / g->unit - done;
+        done += units;
+        cut |= units > UNITS_MAX;
+        g->bins[i] = units > UNITS_MAX ? UNITS_MAX : units;
+    }
+    if (cut)
+        complain("%s: samples of more time than gprof can hold are cut",
+                 g->e->profile->path);
+}
+
+static struct gmon_histogram histogram_of(struct gmon *g)
+{
+    round_bins(g);
     return (struct gmon_histogram){
         .low = g->low,
         .bins = g->bin_count,
         .bin_bytes = BIN_BYTES,
         .counts = g->bins,
-        .rate = frame_is_timed(g->e, 0) ? info->rate_hz : 0,
+        .rate = g->rate,
     };
 }
 
@@ -168,7 +209,7 @@ static void count_arcs(struct gmon *g)
             struct arc *arc = bsearch(&key, g->arcs, g->arc_count,
                                       sizeof(*g->arcs), compare_arcs);
             if (arc->seen != i + 1)
-                arc->count += s->counts[i].samples;
+                arc->period += s->counts[i].period;
             arc->seen = i + 1;
         }
     }
@@ -176,9 +217,11 @@ static void count_arcs(struct gmon *g)
 
 static void put_arcs(const struct gmon *g)
 {
-    for (uint32_t i = 0; i < g->arc_count; i++)
+    for (uint32_t i = 0; i < g->arc_count; i++) {
+        uint64_t units = (g->arcs[i].period + g->unit - 1) / g->unit;
         gmon_put_arc(g->e->out, g->arcs[i].from, g->arcs[i].self,
-                     g->arcs[i].count);
+                     units > ARC_UNITS_MAX ? ARC_UNITS_MAX : units);
+    }
 }
 
 // --- the program's file for gprof -------------------------------------------
@@ -230,6 +273,7 @@ void export_gmon(struct export *e)
 
     find_range(&g);
     fill_bins(&g);
+    choose_unit(&g);
     list_arcs(&g);
     count_arcs(&g);
     struct gmon_histogram h = histogram_of(&g);

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Joins each line that begins with spaces, which continues a line, to it.
-static void join_lines(char *text)
+// Joins each line that begins with blanks to the one before.
+static void unfold(char *text)
 {
-    char *to = text;
+    char *out = text;
 
-    for (const char *from = text; *from != '\0'; from++) {
-        if (from[0] == '\n' && from[1] == ' ') // the last space remains
-            from += strspn(from + 1, " ");
-        *to++ = *from;
+    for (const char *at = text; *at; at++) {
+        if (at[0] == '\n' && at[1] == ' ')
+            at += strspn(at + 1, " ");
+        *out++ = *at;
     }
-    *to = '\0';
+    *out = '\0';
 }
 
 void header_lines(const struct profile *p, const struct perf_file *f,
@@ -31,7 +31,7 @@ void header_lines(const struct profile *p, const struct perf_file *f,
         fail(1, "not enough memory for the header");
     profile_header(header, p, f, v);
     fclose(header);
-    join_lines(text);
+    unfold(text);
     strtok_r(text, "\n", &rest);
     for (char *line; (line = strtok_r(NULL, "\n", &rest)) != NULL;) {
         size_t name = strcspn(line, ":");

@@ -4,8 +4,8 @@
 #include "strobe.h"
 
 // Calls `put` with each line, "Name: value", except the first, which names the
-// command. Lines that continue a value are joined to it. Lack of memory ends
-// the program.
+// command; a value may be continued in further lines. Lack of memory ends the
+// program.
 void header_lines(const struct profile *p, const struct perf_file *f,
                   const struct view *v,
                   void (*put)(void *arg, const char *name, size_t name_size,

@@ -18,7 +18,7 @@ struct entry {
     const char *program; // name of the task at that time
     uint32_t task, cpu, mode, event;
     uint32_t bin, node, origin; // origin: set by number_origin
-    uint64_t weight;            // 1; of a trace of calls: own time in ns
+    uint64_t period;            // ns, or events
 };
 
 struct page {
@@ -125,7 +125,7 @@ static void make_entries(struct page *g, const uint32_t *node_of)
             .event = s->event,
             .bin = timeline_bin(&g->timeline, s->time),
             .node = node_of[s->chain],
-            .weight = p->traced ? s->period : 1,
+            .period = s->period,
         };
     }
 }
@@ -233,10 +233,11 @@ static void write_bins(FILE *out, const struct page *g)
         while (at < count && g->entries[at].bin == bin) {
             const struct entry *e = &g->entries[at];
             size_t end = at;
-            uint64_t weight = 0;
+            uint64_t period = 0;
             while (end < count && compare_entries(e, &g->entries[end]) == 0)
-                weight += g->entries[end++].weight;
-            fprintf(out, "%s%u,%u,%" PRIu64, comma, e->node, e->origin, weight);
+                period += g->entries[end++].period;
+            fprintf(out, "%s%u,%u,%zu,%" PRIu64, comma, e->node, e->origin,
+                    end - at, period);
             comma = ",";
             at = end;
         }
@@ -265,13 +266,20 @@ static void write_fact(void *arg, const char *name, size_t size,
     list->comma = ",";
 }
 
-static uint64_t count_event(const struct page *g, uint32_t event)
+static void write_totals(FILE *out, const struct page *g, uint32_t event)
 {
-    uint64_t n = 0;
+    uint64_t period = 0, samples = 0;
 
-    for (size_t i = 0; i < g->profile->count; i++)
-        n += g->entries[i].event == event ? g->entries[i].weight : 0;
-    return n;
+    for (size_t i = 0; i < g->profile->count; i++) {
+        const struct entry *e = &g->entries[i];
+        period += e->event == event ? e->period : 0;
+        samples += e->event == event;
+    }
+    fprintf(out, ",\"total\":%" PRIu64 ",\"samples\":", period);
+    if (g->profile->traced)
+        fputs("null", out);
+    else
+        fprintf(out, "%" PRIu64, samples);
 }
 
 static void write_event(FILE *out, const struct page *g, uint32_t event)
@@ -279,11 +287,14 @@ static void write_event(FILE *out, const struct page *g, uint32_t event)
     const struct view_filter only = { .by_event = true, .event = event };
     const struct perf_file *f = &g->profile->files[event];
     const char *name = g->profile->events.name[f->event];
+    const char *unit = f->info.event[0] != '\0' ? f->info.event : "ns";
     struct view v;
 
     fprintf(out, "%s{\"name\":", event > 0 ? "," : "");
     json_string(out, name, strlen(name));
-    fprintf(out, ",\"total\":%" PRIu64, count_event(g, event));
+    fputs(",\"unit\":", out);
+    json_string(out, unit, strlen(unit));
+    write_totals(out, g, event);
     profile_view(&v, g->profile, BY_SYMBOL, &only);
     fputs(",\"facts\":[", out);
     struct list_of list = { out, "" };

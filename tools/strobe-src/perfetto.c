@@ -32,7 +32,8 @@ enum {
     SAMPLE_PROCESS,
     SAMPLE_THREAD,
     SAMPLE_CALLSTACK,
-    SAMPLE_MODE
+    SAMPLE_MODE,
+    SAMPLE_COUNT,
 };
 enum { IN_KERNEL = 1, IN_USER };
 
@@ -43,7 +44,8 @@ struct perfetto {
     struct export *e;
     struct places places;
     struct message packet, part, inner;
-    bool *written; // callstacks already written
+    bool *written;     // callstacks already written
+    uint64_t *periods; // of each CPU's samples so far
 };
 
 static const struct chains *chains_of(const struct perfetto *p)
@@ -239,16 +241,19 @@ static void put_tree(struct perfetto *p)
     message_add(&p->packet, PACKET_PROCESS_TREE, &p->part);
 }
 
+// The weight of a sample is the growth of its CPU's count, as perf's timebase.
 static void put_sample(struct perfetto *p, const struct timed_sample *s)
 {
     bool idle = s->mode == MODE_IDLE;
 
+    p->periods[s->cpu] += s->period;
     message_number(&p->part, SAMPLE_CPU, s->cpu);
     message_number(&p->part, SAMPLE_PROCESS, idle ? 0 : s->task);
     message_number(&p->part, SAMPLE_THREAD, idle ? 0 : s->thread);
     message_number(&p->part, SAMPLE_CALLSTACK, callstack_of(p, s) + 1);
     message_number(&p->part, SAMPLE_MODE,
                    s->mode == MODE_USER ? IN_USER : IN_KERNEL);
+    message_number(&p->part, SAMPLE_COUNT, p->periods[s->cpu]);
     message_number(&p->packet, PACKET_TIMESTAMP, s->time);
     message_number(&p->packet, PACKET_FLAGS, FLAG_NEEDS_INTERNED);
     message_add(&p->packet, PACKET_PERF_SAMPLE, &p->part);
@@ -260,12 +265,11 @@ void export_perfetto(struct export *e)
     const struct profile *profile = e->profile;
     struct perfetto p = {
         .e = e,
-        .written = calloc(2 * (size_t)profile->samples.chains.count,
-                          sizeof(*p.written)),
+        .written = enough(calloc(2 * (size_t)profile->samples.chains.count,
+                                 sizeof(*p.written))),
+        .periods = enough(calloc(UINT16_MAX + 1, sizeof(*p.periods))),
     };
 
-    if (!p.written)
-        fail(1, "not enough memory for the export");
     places_init(&p.places, profile);
     message_number(&p.packet, PACKET_FLAGS, FLAG_CLEARED);
     message_number(&p.packet, PACKET_FIRST, 1);
@@ -287,4 +291,5 @@ void export_perfetto(struct export *e)
     message_free(&p.part);
     message_free(&p.inner);
     free(p.written);
+    free(p.periods);
 }

@@ -5,6 +5,7 @@
 #include "traced.h"
 
 #include "user/libprofile/choose_event.h"
+#include "user/libprofile/shares.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -67,6 +68,17 @@ static void read_oracle(struct profile *p, const void *bytes, size_t size)
     p->exact = true;
 }
 
+// Gives each sample of the list its weight in the reports.
+static void weigh(struct profile *p)
+{
+    for (uint32_t i = 0; i < p->file_count; i++) {
+        const struct perf_file *f = &p->files[i];
+        if (f->has_info &&
+            shares_divide(&p->samples, i, &f->info, p->list, p->count) < 0)
+            fail(1, "%s: not enough memory for its samples", p->path);
+    }
+}
+
 // Reads `count` events starting with number `first`, and unmaps the file.
 static void read_events(struct profile *p, const void *bytes, size_t size,
                         const struct common *c, uint32_t first, uint32_t count)
@@ -90,6 +102,7 @@ static void read_events(struct profile *p, const void *bytes, size_t size,
         problem = perf_read(p->files, count, &p->samples, bytes, size);
     if (problem)
         fail(1, "%s: %s", p->path, problem);
+    weigh(p);
     file_unmap(bytes, size);
     if (!c->no_inline && !p->traced)
         inlines_expand(p, profile_lines(p));

@@ -83,8 +83,10 @@ struct view_filter common_filter(const struct tool *tool,
 // unless there is exactly one.
 const char *one_file(const struct tool *tool, int argc, char *argv[], int at);
 
-// Open and close a command's output: the file `path`, or standard output if it
-// is NULL. An error ends the program with a message.
+// Open and close a command's one output: the file `path`, or standard output if
+// it is NULL. The file is written beside `path` and replaces it when it is
+// closed: if the command fails before, what was there stays. An error ends the
+// program with a message.
 FILE *result_open(const char *path);
 void result_close(FILE *out, const char *path);
 
@@ -127,7 +129,8 @@ struct profile {
     uint32_t file_count;
     struct elves elves;
     bool *complained;          // images already complained of, or NULL
-    struct timed_sample *list; // all samples, in the order of the file
+    struct timed_sample *list; // all samples, in the order of the file; their
+                               // periods are their weights (shares.h)
     size_t count, room;
     struct lines *lines;    // NULL before the first profile_lines
     struct inlines inlines; // inlined functions that are in the chains

@@ -1,4 +1,4 @@
-// strobe top: the functions with most samples, and their cumulative share.
+// strobe top: the functions with most time, and their cumulative share.
 #include "strobe.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@ static struct settings settings;
 static const struct tool_option options[] = {
     { 'n', "rows", "N", "Number of functions (10); 0: all",
       .text = &settings.rows_text },
-    { 'T', "total", NULL, "Sort by samples including callees",
+    { 'T', "total", NULL, "Sort by time including callees",
       .flag = &settings.total },
     FILTER_OPTIONS(settings.common),
     INLINE_OPTION(settings.common),
@@ -33,10 +33,10 @@ static int by_total(const void *a, const void *b)
 {
     const struct view_row *x = a, *y = b;
 
-    if (x->total != y->total)
-        return x->total < y->total ? 1 : -1;
-    if (x->self != y->self)
-        return x->self < y->self ? 1 : -1;
+    if (x->total_period != y->total_period)
+        return x->total_period < y->total_period ? 1 : -1;
+    if (x->self_period != y->self_period)
+        return x->self_period < y->self_period ? 1 : -1;
     if (x->image != y->image)
         return x->image < y->image ? -1 : 1;
     return x->address < y->address ? -1 : x->address > y->address;

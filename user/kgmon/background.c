@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define KERNEL_BASE 0xc0000000u
+#define DRAIN_MS 2000
 
 static struct {
     int phone, box;
@@ -50,10 +51,21 @@ static void take_piece(void *arg, const void *bytes, size_t size)
     stream_read(&self.reader, bytes, size);
 }
 
+// Takes all samples that there are. While a session runs, an answer waits for
+// many; of a paused one the next answer has all.
 static void take_samples(void)
 {
-    if (profile_request(&self.session) == 0)
-        profile_answer(&self.session, 0, take_piece, NULL);
+    struct profile_session *s = &self.session;
+
+    profile_pause(s, true);
+    if (s->answered) // perhaps before the pause
+        profile_answer(s, 0, take_piece, NULL);
+    if (profile_request(s) == 0) {
+        while (profile_answer(s, DRAIN_MS, take_piece, NULL) < 0 &&
+               errno == EINTR)
+            ;
+    }
+    profile_pause(s, self.state.paused);
 }
 
 // --- beginning --------------------------------------------------------------

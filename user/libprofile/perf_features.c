@@ -234,6 +234,10 @@ void perf_feature_make(struct blob *out, unsigned feature,
         if (environment->topology)
             perf_topology_make(out, environment->topology, environment->cpus);
         break;
+    case PERF_FEATURE_CLOCK:
+        if (environment->date.version != 0)
+            blob_add(out, &environment->date, sizeof(environment->date));
+        break;
     case PERF_FEATURE_HYBRID:
         if (environment->topology)
             perf_hybrid_make(out, environment->topology, environment->cpus);

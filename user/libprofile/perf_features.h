@@ -48,6 +48,7 @@ struct perf_environment {
     uint32_t cpus;
     const struct sysinfo_cpu *topology; // of each CPU; NULL: unknown
     char *const *command;               // terminated by NULL
+    struct perf_date date;              // version 0: unknown
     uint8_t kernel_id[20];
     uint32_t kernel_id_size; // 0: unknown
 };

@@ -218,8 +218,17 @@ struct perf_remote {
 #define PERF_FEATURE_COMMAND 11
 #define PERF_FEATURE_EVENTS 12
 #define PERF_FEATURE_TOPOLOGY 13 // packages and cores: perf_topology.h
+#define PERF_FEATURE_CLOCK 29    // struct perf_date
 #define PERF_FEATURE_HYBRID 30   // kinds of cores
 #define PERF_FEATURES 32 // all features that Strobe knows are below this
+
+// The date at a time of the samples' clock.
+#define PERF_DATE_VERSION 1
+struct perf_date {
+    uint32_t version, id; // id: CLOCK_MONOTONIC
+    uint64_t date_ns;     // since 1970
+    uint64_t time_ns;
+};
 
 // One entry of PERF_FEATURE_BUILD_ID. The path, padded to a multiple of 8,
 // follows.

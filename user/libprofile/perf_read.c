@@ -95,7 +95,7 @@ static void count_time(struct perf_file *f, uint64_t time)
         f->last = time;
 }
 
-static void count_sample(struct reading *r, const struct timed_sample *p)
+static void count_sample(struct reading *r, struct timed_sample *p)
 {
     struct perf_file *f = &r->files[p->event];
     struct sample_count c = { .chain = p->chain,
@@ -109,7 +109,7 @@ static void count_sample(struct reading *r, const struct timed_sample *p)
                               .event = p->event,
                               .samples = 1,
                               .period = p->period };
-    samples_count(r->samples, &c);
+    p->count = samples_count(r->samples, &c);
     f->samples++;
     count_time(f, p->time);
     if (f->sample)
@@ -255,6 +255,8 @@ static void take_strobe_of(struct perf_file *f, const struct perf_strobe *own,
     } else if (own->kind == PERF_STROBE_REMOTE) {
         take_structure(&f->remote, sizeof(f->remote), bytes, own->size);
         f->is_remote = true;
+    } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_CLOCK) {
+        take_structure(&f->date, sizeof(f->date), bytes, own->size);
     } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_COMMAND) {
         take_command(f, bytes, own->size);
     } else if (own->kind == PERF_STROBE_FEATURE + PERF_FEATURE_VERSION) {

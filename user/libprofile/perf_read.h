@@ -16,7 +16,7 @@
 // One sample as the file has it, for callers that need more than counts.
 struct timed_sample {
     uint64_t time;   // ns
-    uint64_t period; // weight of the sample: ns, or events
+    uint64_t period; // ns, or events; see shares_divide
     uint32_t task, thread;
     uint32_t image;   // what the task ran (images.h)
     uint32_t program; // index of its program (programs.h)
@@ -24,7 +24,8 @@ struct timed_sample {
     uint16_t cpu;
     uint8_t mode; // enum sample_mode
     bool irqs_off;
-    uint8_t event; // its index among the events that are read
+    uint8_t event;  // its index among the events that are read
+    uint32_t count; // index in samples.counts, or SAMPLES_UNCOUNTED
 };
 
 // One event of a file.
@@ -45,9 +46,10 @@ struct perf_file {
     uint64_t samples;     // in the file
     uint64_t lost;        // as the records report
     uint64_t first, last; // times of the samples
-    char command[256];    // that was profiled; "": unknown
-    char version[65];     // of the kernel, as uname -v; "": unknown
-    bool is_remote;       // it came by `strobe remote`, thus:
+    struct perf_date date;
+    char command[256]; // that was profiled; "": unknown
+    char version[65];  // of the kernel, as uname -v; "": unknown
+    bool is_remote;    // it came by `strobe remote`, thus:
     struct perf_remote remote;
 };
 

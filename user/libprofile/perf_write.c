@@ -391,7 +391,7 @@ static void put_features(struct perf_writer *w,
         PERF_FEATURE_HOSTNAME, PERF_FEATURE_OS_RELEASE, PERF_FEATURE_VERSION,
         PERF_FEATURE_ARCH,     PERF_FEATURE_CPUS,       PERF_FEATURE_CPU,
         PERF_FEATURE_COMMAND,  PERF_FEATURE_EVENTS,     PERF_FEATURE_TOPOLOGY,
-        PERF_FEATURE_HYBRID,
+        PERF_FEATURE_CLOCK,    PERF_FEATURE_HYBRID,
     };
     for (uint32_t i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
         struct blob b = { 0 };

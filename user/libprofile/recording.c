@@ -12,11 +12,23 @@
 
 #define INFO_MS 1000 // interval at which totals are written to the file
 
-static int64_t now_ms(void)
+static uint64_t now_ns(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static int64_t now_ms(void)
+{
+    return now_ns(CLOCK_MONOTONIC) / 1000000;
+}
+
+static struct perf_date date_of_samples(void)
+{
+    return (struct perf_date){ PERF_DATE_VERSION, CLOCK_MONOTONIC,
+                               now_ns(CLOCK_REALTIME),
+                               now_ns(CLOCK_MONOTONIC) };
 }
 
 // Stores the CPU's name, as /proc/cpuinfo has it, or "".
@@ -64,6 +76,7 @@ void recording_begin(struct recording *r, char *const *command,
         .cpus = (uint32_t)cpus,
         .topology = topology,
         .command = command,
+        .date = date_of_samples(),
     };
     environment.kernel_id_size = kernel_build_id(environment.kernel_id);
     const char *problem = perf_write_begin(&r->writer, r->path, &environment,

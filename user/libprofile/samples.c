@@ -9,7 +9,7 @@
 #define CHAINS_MAX (1u << 20)
 #define COUNTS_FIRST 1024u
 #define COUNTS_MAX (1u << 20)
-#define NONE UINT32_MAX
+#define NONE SAMPLES_UNCOUNTED
 
 static uint32_t bucket_of(const struct samples *s, const struct sample_count *c)
 {
@@ -60,7 +60,7 @@ static int grow(struct samples *s)
     return 0;
 }
 
-void samples_count(struct samples *s, const struct sample_count *c)
+uint32_t samples_count(struct samples *s, const struct sample_count *c)
 {
     double squares = (double)c->period * c->period / c->samples;
     s->total += c->samples;
@@ -72,15 +72,16 @@ void samples_count(struct samples *s, const struct sample_count *c)
         s->counts[i].samples += c->samples;
         s->counts[i].period += c->period;
         s->counts[i].squares += squares;
-        return;
+        return i;
     }
     if (s->count == s->room && grow(s) < 0) {
         s->uncounted += c->samples;
-        return;
+        return NONE;
     }
     s->counts[s->count] = *c;
     s->counts[s->count].squares = squares;
-    enter(s, s->count++);
+    enter(s, s->count);
+    return s->count++;
 }
 
 // --- reading the stream -----------------------------------------------------

@@ -74,8 +74,10 @@ int samples_init(struct samples *s, image_reader read);
 void samples_free(struct samples *s);
 // Removes all samples; images and programs remain.
 void samples_clear(struct samples *s);
-// Adds the count of equal samples; their chain is in `chains`.
-void samples_count(struct samples *s, const struct sample_count *c);
+// Adds the count of equal samples; their chain is in `chains`. Returns its
+// index in `counts`, or SAMPLES_UNCOUNTED without memory for it.
+#define SAMPLES_UNCOUNTED UINT32_MAX
+uint32_t samples_count(struct samples *s, const struct sample_count *c);
 // The number of samples whose chain is incomplete, by reason.
 struct samples_cut {
     uint64_t any, deep, unreadable, broken, beyond_copy;

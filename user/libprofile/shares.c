@@ -64,6 +64,11 @@ static void divide(struct sample_count **list, uint32_t count)
     }
 }
 
+static bool any_divided(const struct sprofile_info *info)
+{
+    return info->event[0] == '\0' && info->missed > 0;
+}
+
 static bool is_divided(const struct sample_count *c, uint32_t event, bool all)
 {
     return c->event == event &&
@@ -74,7 +79,7 @@ void shares_even(struct samples *s, uint32_t event,
                  const struct sprofile_info *info)
 {
     bool all = source_masked(info->source) == MASKED_NOWHERE;
-    if (info->event[0] != '\0' || info->missed == 0)
+    if (!any_divided(info))
         return;
     struct sample_count **list = malloc((s->count + 1) * sizeof(*list));
     uint32_t n = 0;
@@ -92,6 +97,30 @@ void shares_even(struct samples *s, uint32_t event,
         divide(list + first, end - first);
     }
     free(list);
+}
+
+int shares_divide(const struct samples *s, uint32_t event,
+                  const struct sprofile_info *info, struct timed_sample *list,
+                  size_t count)
+{
+    bool all = source_masked(info->source) == MASKED_NOWHERE;
+    if (!any_divided(info))
+        return 0;
+    uint64_t *before = calloc(s->count + 1, sizeof(*before));
+    if (!before)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        if (list[i].count == SAMPLES_UNCOUNTED)
+            continue;
+        const struct sample_count *c = &s->counts[list[i].count];
+        if (!is_divided(c, event, all))
+            continue;
+        uint64_t n = before[list[i].count]++;
+        list[i].period = part_of(c->period, n + 1, c->samples) -
+                         part_of(c->period, n, c->samples);
+    }
+    free(before);
+    return 0;
 }
 
 static struct shares add_up(const struct samples *s, uint32_t event,

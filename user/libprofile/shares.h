@@ -10,9 +10,11 @@
 // interrupt all code, a late tick indicates a section with interrupts disabled,
 // and its sample keeps its weight. The periods of counted events are exact, and
 // are not divided.
+//
+// These periods are the weights in all reports, pages and exports.
 #pragma once
 
-#include "samples.h"
+#include "perf_read.h"
 
 // Where the interrupts of a source cannot interrupt code that has interrupts
 // off. (nmi-ipi is sent by an ordinary interrupt of the boot CPU. The code at
@@ -31,6 +33,12 @@ enum source_masked source_masked(const char *source);
 // samples were added.
 void shares_even(struct samples *s, uint32_t event,
                  const struct sprofile_info *info);
+
+// Divides the periods of the counts, after shares_even, among the samples in
+// `list` of that event, where they were divided. Returns -1 when out of memory.
+int shares_divide(const struct samples *s, uint32_t event,
+                  const struct sprofile_info *info, struct timed_sample *list,
+                  size_t count);
 
 struct shares {
     uint64_t samples; // of the event, except idle samples

@@ -13,6 +13,7 @@
 #include "user/libstrobe/strobe.h"
 
 #define BAR_COLUMNS 40
+#define MEAN_SCALE 1000 // means are in thousandths
 
 // --- files
 
@@ -60,23 +61,26 @@ void sensor_print_fields(FILE *out, const char *text, uint32_t type,
                          const void *bytes, uint32_t size, bool json)
 {
     const uint8_t *payload = bytes;
-    const char *separator = json ? ", " : " ";
+    const char *separator = json ? "" : " ";
     char name[SENSOR_FIELD_NAME];
     struct sensor_field field;
     uint32_t at = 0;
     const char *fields = sensor_find_type(text, type, name);
 
     if (fields)
-        fprintf(out, json ? ", \"event\": \"%s\"" : " %s", name);
+        fprintf(out, json ? ", \"event\": \"%s\", \"fields\": {" : " %s", name);
     else if (!json)
         fprintf(out, " type %" PRIu32, type);
     while (fields && sensor_next_field(&fields, &field) &&
            field.bytes <= size - at) {
         fprintf(out, json ? "%s\"%s\": " : "%s%s=", separator, field.name);
+        separator = json ? ", " : " ";
         print_field(out, &field, sensor_field_value(&field, payload + at));
         at += field.bytes;
     }
-    if (!json) {
+    if (json) {
+        fputs(fields ? "}" : "", out);
+    } else {
         for (; size - at >= 4; at += 4) {
             uint32_t word;
             memcpy(&word, payload + at, sizeof(word));
@@ -251,20 +255,26 @@ static uint32_t columns_of(const struct sensor_view *v)
     return bins < SENSOR_HEAT_COLUMNS ? bins : SENSOR_HEAT_COLUMNS;
 }
 
-// The counts of a row, of several bins together if there are more than columns.
 struct sensor_heat sensor_heat_of(const struct sensor_view *v, uint32_t layer,
                                   uint32_t row)
 {
+    bool means = v->header.layout.histogram.layers > 0;
     uint32_t bins = v->header.layout.histogram.x.bins;
+    uint64_t costs[SENSOR_HEAT_COLUMNS] = { 0 }, cost;
     struct sensor_heat heat = { .most = 0 };
 
     for (uint32_t x = 0; x < bins; x++) {
         uint32_t column = (uint32_t)((uint64_t)x * columns_of(v) / bins);
-        uint64_t *count = &heat.columns[column];
-        *count += sensor_view_cell(v, layer, row, x, NULL);
-        if (*count > heat.most)
-            heat.most = *count;
+        heat.columns[column] += sensor_view_cell(v, layer, row, x, &cost);
+        costs[column] += cost;
     }
+    for (uint32_t i = 0; i < columns_of(v); i++) {
+        uint64_t *value = &heat.columns[i];
+        if (means && *value > 0)
+            *value = (uint64_t)((double)MEAN_SCALE * costs[i] / *value + 0.5);
+        heat.most = *value > heat.most ? *value : heat.most;
+    }
+    heat.top = heat.most;
     return heat;
 }
 
@@ -272,30 +282,48 @@ void sensor_print_heat(FILE *out, const struct sensor_view *v,
                        const struct sensor_heat *heat, uint32_t label)
 {
     static const char shades[] = ".:-=+*#%@";
-    uint64_t most = heat->most ? heat->most : 1;
+    uint64_t top = heat->top ? heat->top : 1;
 
     fprintf(out, "%10" PRIu32 " |", label);
     for (uint32_t i = 0; i < columns_of(v); i++) {
-        uint64_t count = heat->columns[i];
-        size_t shade = (size_t)(count * (sizeof(shades) - 2) / most);
-        fputc(count ? shades[shade] : ' ', out);
+        uint64_t value = heat->columns[i];
+        size_t shade = (size_t)(value * (sizeof(shades) - 2) / top);
+        fputc(value ? shades[shade] : ' ', out);
     }
-    fprintf(out, "| at most %" PRIu64 "\n", heat->most);
+    if (v->header.layout.histogram.layers)
+        fprintf(out, "| at most %.3f\n", (double)heat->most / MEAN_SCALE);
+    else
+        fprintf(out, "| at most %" PRIu64 "\n", heat->most);
 }
 
-// Each row has shades of its own, from its fewest to its most.
+// The highest value of a layer: its rows have the same shades, so that costs
+// can be compared in both dimensions.
+static uint64_t top_of(const struct sensor_view *v, uint32_t layer)
+{
+    uint64_t top = 0;
+
+    for (uint32_t row = 0; row < v->header.layout.histogram.y.bins; row++) {
+        uint64_t most = sensor_heat_of(v, layer, row).most;
+        top = most > top ? most : top;
+    }
+    return top;
+}
+
+// A row of counts has shades of its own, up to its most.
 static void print_heat(FILE *out, const struct sensor_view *v)
 {
     const struct sensor_histogram_layout *h = &v->header.layout.histogram;
 
     for (uint32_t layer = 0; layer < sensor_layers(v); layer++) {
+        uint64_t top = h->layers ? top_of(v, layer) : 0;
         if (h->layers)
-            fprintf(out, "layer %" PRIu32 "\n", layer);
+            fprintf(out, "layer %" PRIu32 ": cost of one\n", layer);
         fprintf(out, "         y | x from %" PRIu32 " to %" PRIu32 "\n",
                 sensor_bin_start(&h->x, 0),
                 sensor_bin_start(&h->x, h->x.bins - 1));
         for (uint32_t row = 0; row < h->y.bins; row++) {
             struct sensor_heat heat = sensor_heat_of(v, layer, row);
+            heat.top = top ? top : heat.top;
             if (heat.most)
                 sensor_print_heat(out, v, &heat, sensor_bin_start(&h->y, row));
         }

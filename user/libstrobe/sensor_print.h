@@ -30,10 +30,11 @@ void sensor_print_fields(FILE *out, const char *text, uint32_t type,
                          const void *bytes, uint32_t size, bool json);
 
 // A row of a heat map: the counts of a histogram's bins, of several together if
-// there are more than columns. Each row has shades of its own, up to its most.
+// there are more than columns. With layers: the mean cost, in thousandths.
 #define SENSOR_HEAT_COLUMNS 64
 struct sensor_heat {
     uint64_t columns[SENSOR_HEAT_COLUMNS], most;
+    uint64_t top; // has the darkest shade
 };
 struct sensor_heat sensor_heat_of(const struct sensor_view *v, uint32_t layer,
                                   uint32_t row);

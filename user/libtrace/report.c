@@ -44,16 +44,23 @@ static void put_losses(FILE *out, const struct trace_file *f)
                 f->end.tasks_lost);
 }
 
+// `cycles`: from the first event to the last. If that is less than they cost,
+// as with one event, their share of the time is not known.
 static void put_cost(FILE *out, const struct trace_file *f, uint64_t cycles)
 {
     uint64_t spent = f->reader.events * f->head.event_cycles;
     uint64_t cpus = f->head.cpus ? f->head.cpus : 1;
-    uint64_t all = cycles ? cycles * cpus : 1;
+    uint64_t all = cycles * cpus;
 
     fprintf(out,
             "# cost: %" PRIu32 " cycles for an event of 16 bytes, measured at "
-            "the start: about %" PRIu64 ".%02" PRIu64 " %% of the CPUs\n",
-            f->head.event_cycles, spent * 100 / all, spent * 10000 / all % 100);
+            "the start: ",
+            f->head.event_cycles);
+    if (all > spent)
+        fprintf(out, "about %" PRIu64 ".%02" PRIu64 " %% of the CPUs\n",
+                spent * 100 / all, spent * 10000 / all % 100);
+    else
+        fprintf(out, "about %" PRIu64 " in all\n", spent);
 }
 
 static void put_flight(FILE *out, const struct trace_file *f)

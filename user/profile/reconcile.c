@@ -21,6 +21,9 @@
 
 #define RATE_MAX 100000
 #define RATE_DEFAULT 4000
+// Of each CPU: a second and more, in which the symbols are loaded at the first
+// sample of a program, by code that is traced.
+#define RING_BYTES (4u << 20)
 #define RING_SECONDS_MAX 3600
 #define ROWS_DEFAULT 20
 #define EXPECTED_LEAST 10 // samples of 1 %: fewer would agree with anything
@@ -32,7 +35,7 @@ static const char usage_text[] =
     "shares of its functions.\n"
     "  -F HZ       samples a second on each CPU (4000)\n"
     "  -s SOURCE   sample source (the best one)\n"
-    "  -m SECONDS  size of the buffers, in seconds of samples\n"
+    "  -m SECONDS  size of the buffers, in seconds of samples (4 MiB a CPU)\n"
     "  --rows N    length of the table; 0: everything (20, of 1 % and more)\n"
     "  --json      everything as JSON; times are TSC cycles\n"
     "  --help      this text\n"
@@ -150,8 +153,8 @@ static void run(const struct reconcile_settings *s, struct run *r)
 
     child_start(&r->child, s->command);
     int phone = begin_trace(r);
-    r->events.list[0].asked.ring_bytes =
-        events_ring_bytes(&s->options, s->seconds);
+    uint32_t bytes = events_ring_bytes(&s->options, s->seconds);
+    r->events.list[0].asked.ring_bytes = bytes ? bytes : RING_BYTES;
     events_begin(&r->events, 0, 0);
     running_add(&r->events, 0);
     int ended = child_watch();

@@ -66,6 +66,7 @@ static void add_row(struct history *h, const struct sensor_view *v)
         if (row->columns[i] > row->most)
             row->most = row->columns[i];
     }
+    row->top = row->most;
     h->now = now;
 }
 

@@ -169,9 +169,14 @@ static void list(const struct settings *s, const struct event *e,
 
 // --- the report -------------------------------------------------------------
 
-static void proportion(const char *what, uint64_t samples, double share)
+static void proportion(const char *what, uint64_t period, const struct view *of,
+                       bool timed)
 {
-    printf("%24s: %10" PRIu64 " (%3.0f%%)\n", what, samples, share);
+    if (timed)
+        printf("%24s: %10.3f ms", what, period / 1e6);
+    else
+        printf("%24s: %10" PRIu64, what, period);
+    printf(" (%3.0f%%)\n", percent(period, of->period));
 }
 
 static double share_of_mode(const struct view *all, unsigned mode)
@@ -179,14 +184,18 @@ static double share_of_mode(const struct view *all, unsigned mode)
     return percent(all->mode_periods[mode], all->period);
 }
 
-// Prints the number of samples and the share of time of each mode.
+// Prints the time of each mode, or how many events, and its share.
 static void proportions(const struct sprofile_info *i, const struct view *all)
 {
-    proportion("User samples", i->user, share_of_mode(all, MODE_USER));
-    proportion("System samples", i->kernel, share_of_mode(all, MODE_KERNEL));
-    proportion("Interrupt samples", i->irq, share_of_mode(all, MODE_IRQ));
-    proportion("Idle samples", i->idle, share_of_mode(all, MODE_IDLE));
-    proportion("Total", i->taken, 100);
+    static const char *const names[] = { [MODE_USER] = "User",
+                                         [MODE_KERNEL] = "System",
+                                         [MODE_IRQ] = "Interrupt",
+                                         [MODE_IDLE] = "Idle" };
+    bool timed = i->event[0] == '\0';
+
+    for (unsigned m = 0; m < MODES; m++)
+        proportion(names[m], all->mode_periods[m], all, timed);
+    proportion("Total", all->period, all, timed);
     putchar('\n');
 }
 
@@ -365,7 +374,8 @@ static void json_programs(struct event *e)
         json_string(stdout, g.list[n].name, strlen(g.list[n].name));
         printf(", \"path\": ");
         json_string(stdout, path, strlen(path));
-        printf(", \"samples\": %" PRIu64 "}", g.list[n].samples);
+        printf(", \"samples\": %" PRIu64 ", \"period\": %" PRIu64 "}",
+               g.list[n].samples, g.list[n].period);
     }
     printf("\n  ],\n");
     free(g.list);
@@ -382,8 +392,9 @@ static void json_row(const struct event *e, const struct view_row *row)
         json_string(stdout, row->name, row->name_size);
     else
         printf("null");
-    printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64 "}", row->self,
-           row->total);
+    printf(", \"samples\": %" PRIu64 ", \"total\": %" PRIu64
+           ", \"period\": %" PRIu64 "}",
+           row->self, row->total, row->self_period);
 }
 
 static void json_event(struct event *e)

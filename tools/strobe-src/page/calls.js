@@ -1,12 +1,14 @@
-// Functions: the hottest ones, and the callers and callees of one. A sample counts
-// once in each figure, even if its path has the function several times.
+// Functions: the hottest ones, and the callers and callees of one, by the period
+// of samples. A sample counts once in each figure, even if its path has the
+// function several times.
 
-// Of each node the samples that end in it, and those whose path has it.
+// Of each node the period of samples that end in it, and of those whose path
+// has it.
 function* sumNodes(profile, pairs) {
   const { parent } = profile.nodes;
   const self = new Float64Array(parent.length);
   for (let i = 0; i < pairs.count; i++) {
-    self[pairs.node[i]] += pairs.samples[i];
+    self[pairs.node[i]] += pairs.period[i];
     if (due()) {
       yield;
     }
@@ -63,7 +65,7 @@ function functionOf(profile, symbol) {
   };
 }
 
-// The samples of each function itself, and those whose paths have it.
+// The period of each function itself, and of the paths that have it.
 function* sumFunctions(profile, sums) {
   const { parent, symbol } = profile.nodes;
   const self = new Float64Array(profile.symbols.name.length);
@@ -92,8 +94,8 @@ function hottest(profile, { self, total }, rows) {
 const OUTERMOST = -1; // instead of a caller
 
 // Who calls function `chosen` itself, and whom it calls itself, as Maps of
-// symbols to samples that saw the call. On a path from a node outwards,
-// nearest[node] is the next node of `chosen`, and via[node] the one that it
+// symbols to the period of samples that saw the call. On a path from a node
+// outwards, nearest[node] is the next node of `chosen`, and via[node] the one that it
 // calls there.
 function* countCalls(profile, { total }, chosen) {
   const { parent, symbol } = profile.nodes;
@@ -139,7 +141,8 @@ function* countCalls(profile, { total }, chosen) {
   return { callers, callees };
 }
 
-// Samples whose path, or the program at its end, has a name that `term` finds.
+// The period of samples whose path, or the program at its end, has a name that
+// `term` finds.
 function* countFound(profile, pairs, term) {
   const { parent, symbol } = profile.nodes;
   const named = profile.symbols.name.map((name) => term.test(name));
@@ -154,7 +157,7 @@ function* countFound(profile, pairs, term) {
   }
   for (let i = 0; i < pairs.count; i++) {
     if (program[pairs.group[i]] || found[pairs.node[i]]) {
-      sum += pairs.samples[i];
+      sum += pairs.period[i];
     }
     if (due()) {
       yield;

@@ -40,15 +40,6 @@ function frameColor(node) {
     `${LIGHTNESS[scheme] + LIGHTNESS_VARIES * x}%)`;
 }
 
-// `self`: whether a frame's own samples are known (not in an inverted tree).
-function describeSamples(frame, root, self) {
-  const { name, image, value, kind } = frame;
-  const own = self && (kind === "user" || kind === "kernel") ?
-    `, ${count(frame.self)} of its own` : "";
-  return `${name}${image ? ` (${image})` : ""}: ` +
-    `${samples(value)}, ${percent(value, root.value)}${own}`;
-}
-
 // Makes the graph in `element`. `tell(text)` shows what is said of a frame;
 // `zoomed(path)` is called after zooming, with the names on the way to the
 // frame, null when nothing is; `followed()` when what zoomTo() asked for is

@@ -1,6 +1,7 @@
 // The page: its controls, and what they change.
 
 const TOP_ROWS = 15;
+const NS_PER_MS = 1e6;
 
 const profile = loadProfile(byId("data").textContent);
 const filter = {
@@ -11,16 +12,38 @@ const filter = {
 let inverted = false, zoom = null, term = null, symbol = null;
 const chosenEvent = () => profile.events[filter.event];
 
-function samplesOf(mode) {
+function periodOf(mode) {
   return chosenEvent().times.flat()
     .reduce((sum, modes) => sum + modes[mode], 0);
+}
+
+// --- amounts ----------------------------------------------------------------
+
+// Time in ms, or how many events.
+function amount(period, { unit } = chosenEvent()) {
+  return unit === "ns" ? `${count(period / NS_PER_MS)} ms` :
+    `${count(period)} ${unit}`;
+}
+
+// The number of samples comes second: their weights differ.
+function ofSamples(n) {
+  return chosenEvent().samples === null ? "" : ` (${samples(n)})`;
+}
+
+// `self`: whether a frame's own time is known (not in an inverted tree).
+function describeFrame(frame, root, self) {
+  const { name, image, value, kind } = frame;
+  const own = self && (kind === "user" || kind === "kernel") ?
+    `, ${amount(frame.self)} of its own` : "";
+  return `${name}${image ? ` (${image})` : ""}: ${amount(value)}, ` +
+    `${percent(value, root.value)}${ofSamples(frame.samples)}${own}`;
 }
 
 // --- what is shown ----------------------------------------------------------
 
 const graph = makeGraph(byId("graph"), {
   color: frameColor,
-  describe: describeSamples,
+  describe: describeFrame,
   tell: (text) => (byId("details").textContent =
     text || "Point at a frame to see what it is."),
   zoomed: (path) => {
@@ -56,15 +79,16 @@ function* makePicture() {
   const source = inverted ? makeInverted(profile, pairs) :
     yield* makeCalls(profile, pairs);
   const cut = yield* grow(source, source.root, FRAMES_AT_ONCE);
-  return { pairs, source, cut, samples: source.root.value, sums: null };
+  return { pairs, source, cut, period: source.root.value, sums: null };
 }
 
 function show() {
   graph.show(makePicture(), inverted, (made) => {
     const { total } = chosenEvent();
     picture = made;
-    byId("shown").textContent = made.samples === total ?
-      `all ${samples(total)}` : `${count(made.samples)} of ${samples(total)}`;
+    const part = made.period === total ? "all" : `${amount(made.period)} of`;
+    byId("shown").textContent = `${part} ${amount(total)}` +
+      ofSamples(made.source.root.samples);
     byId("range").textContent = timeline.label();
     byId("all-time").hidden = timeline.isAll();
     byId("cut").hidden = !made.cut;
@@ -75,11 +99,11 @@ function show() {
 
 // --- figures of functions ---------------------------------------------------
 
-function* makeFigures({ pairs, samples: all }) {
+function* makeFigures({ pairs, period: all }) {
   picture.sums ??= yield* sumNodes(profile, pairs);
   if (term !== null) {
     const n = yield* countFound(profile, pairs, term);
-    byId("found").textContent = `found in ${samples(n)}, ${percent(n, all)}`;
+    byId("found").textContent = `found in ${amount(n)}, ${percent(n, all)}`;
   }
   picture.functions ??= yield* sumFunctions(profile, picture.sums);
   showTop(hottest(profile, picture.functions, TOP_ROWS), all);
@@ -118,13 +142,13 @@ function chooseFunction(next) {
   remember();
 }
 
-// A table of functions by samples; `first` are rows that come before them.
+// A table of functions by time; `first` are rows that come before them.
 function fillCalls(table, calls, total, first) {
   const rows = [...calls].sort((a, b) => b[1] - a[1]).map(([s, n]) => [n,
     s === OUTERMOST ? make("td", ["none: it is the outermost"], "image") :
       functionButton(functionOf(profile, s), () => chooseFunction(s))]);
   table.tBodies[0].replaceChildren(...[...first, ...rows].map(([n, cell]) =>
-    make("tr", [make("td", [count(n)]), make("td", [percent(n, total)]),
+    make("tr", [make("td", [amount(n)]), make("td", [percent(n, total)]),
       cell])));
 }
 
@@ -133,8 +157,8 @@ function showCalls({ callers, callees }) {
   const self = picture.functions.self[symbol];
   const total = picture.functions.total[symbol];
   byId("chosen").replaceChildren(`${name} `, make("span", [image], "image"));
-  byId("chosen-samples").textContent =
-    `${samples(total)} have it, ${percent(total, picture.samples)}`;
+  byId("chosen-amount").textContent =
+    `is on the path for ${amount(total)}, ${percent(total, picture.period)}`;
   byId("calls").hidden = false;
   byId("calls-hint").hidden = true;
   fillCalls(byId("callers"), callers, total, []);
@@ -178,19 +202,19 @@ function fillTasks() {
   const value = select.value;
   const programs = new Map();
   for (const task of chosenEvent().tasks.filter((t) =>
-    profile.events.some((event) => event.tasks[t.index].samples > 0))) {
+    profile.events.some((event) => event.tasks[t.index].period > 0))) {
     programs.set(task.name, [...programs.get(task.name) ?? [], task]);
   }
-  const sum = (tasks) => tasks.reduce((n, t) => n + t.samples, 0);
+  const sum = (tasks) => tasks.reduce((n, t) => n + t.period, 0);
   const sorted = [...programs].sort((a, b) => sum(b[1]) - sum(a[1]));
   select.replaceChildren(new Option("all", "all"));
   for (const [name, tasks] of sorted) {
     const which = tasks.length === 1 ? `task ${tasks[0].id}` :
       `${tasks.length} tasks`;
-    select.add(new Option(`${name}, ${which}: ${count(sum(tasks))}`,
+    select.add(new Option(`${name}, ${which}: ${amount(sum(tasks))}`,
       `program ${name}`));
     for (const task of tasks.length > 1 ? tasks : []) {
-      select.add(new Option(`\u2003task ${task.id}: ${count(task.samples)}`,
+      select.add(new Option(`\u2003task ${task.id}: ${amount(task.period)}`,
         `task ${task.index}`));
     }
   }
@@ -228,7 +252,7 @@ function fillCpus() {
 }
 
 function makeModes() {
-  if (samplesOf(IDLE) === chosenEvent().total) {
+  if (periodOf(IDLE) === chosenEvent().total) {
     filter.modes[IDLE] = true;
   }
   MODES.forEach((name, mode) => {
@@ -247,7 +271,7 @@ function makeModes() {
 
 function showModes() {
   byId("modes").querySelectorAll("small").forEach((share, mode) => {
-    share.textContent = percent(samplesOf(mode), chosenEvent().total);
+    share.textContent = percent(periodOf(mode), chosenEvent().total);
   });
 }
 
@@ -256,14 +280,15 @@ function showEvent() {
   showFacts();
   fillTasks();
   showModes();
-  timeline.showTimes(chosenEvent().times);
+  timeline.showTimes(chosenEvent().times, chosenEvent().unit);
   show();
 }
 
 function fillEvents() {
   const select = byId("event");
   profile.events.forEach((event, number) =>
-    select.add(new Option(`${event.name}: ${count(event.total)}`, number)));
+    select.add(new Option(`${event.name}: ${amount(event.total, event)}`,
+      number)));
   select.parentElement.hidden = profile.events.length === 1;
   select.addEventListener("change", () => {
     filter.event = Number(select.value);
@@ -274,7 +299,7 @@ function fillEvents() {
 // --- what is chosen, in the page's address ----------------------------------
 
 const atFirst = () => MODES.filter((_, mode) => mode !== IDLE ||
-  samplesOf(IDLE) === chosenEvent().total).join(" ");
+  periodOf(IDLE) === chosenEvent().total).join(" ");
 const chosenModes = () =>
   MODES.filter((_, mode) => filter.modes[mode]).join(" ");
 let remembering = false; // not while it is being restored

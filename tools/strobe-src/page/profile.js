@@ -1,27 +1,29 @@
 // The profile: the data in the page, filters on it, and trees of calls made
 // from what passes them.
 //
-// Samples are counted by node (a path of calls), "origin" (task, CPU, mode and
-// event) and bin of time; tools/strobe-src/html_data.h says it field by field.
+// Samples and their period (time in ns, or events), which is their weight, are
+// summed by node (a path of calls), "origin" (task, CPU, mode and event) and
+// bin of time; tools/strobe-src/html_data.h says it field by field.
 
 const MODES = ["user", "kernel", "irq", "idle"];
 const IDLE = MODES.indexOf("idle");
 const KERNEL = "[kernel]";
 
-// A bin lists node, origin, count, node, origin, count, ...
-function forEachCount(bin, take) {
-  for (let i = 0; i < bin.length; i += 3) {
-    take(bin[i], bin[i + 1], bin[i + 2]);
+const FIELDS = 4; // of a count in a bin: node, origin, samples, period
+
+function forEachPeriod(bin, take) {
+  for (let i = 0; i < bin.length; i += FIELDS) {
+    take(bin[i + 1], bin[i + 3]);
   }
 }
 
-// For each CPU and bin of time, how many samples of each mode an event has.
+// For each CPU and bin of time, the period of each mode of an event.
 function countTimes(data, event) {
   const times = Array.from({ length: data.cpus }, () =>
     data.bins.map(() => new Array(MODES.length).fill(0)));
-  data.bins.forEach((bin, b) => forEachCount(bin, (_node, origin, n) => {
+  data.bins.forEach((bin, b) => forEachPeriod(bin, (origin, period) => {
     if (data.origin.event[origin] === event) {
-      times[data.origin.cpu[origin]][b][data.origin.mode[origin]] += n;
+      times[data.origin.cpu[origin]][b][data.origin.mode[origin]] += period;
     }
   }));
   return times;
@@ -29,11 +31,11 @@ function countTimes(data, event) {
 
 function countTasks(data, event) {
   const tasks = data.tasks.map((task, index) =>
-    ({ index, id: task[0], name: task[1], samples: 0 }));
+    ({ index, id: task[0], name: task[1], period: 0 }));
   for (const bin of data.bins) {
-    forEachCount(bin, (_node, origin, n) => {
+    forEachPeriod(bin, (origin, period) => {
       if (data.origin.mode[origin] !== IDLE && data.origin.event[origin] === event) {
-        tasks[data.origin.task[origin]].samples += n;
+        tasks[data.origin.task[origin]].period += period;
       }
     });
   }
@@ -79,13 +81,13 @@ function makeGroups(profile, filter) {
   return { groups, of };
 }
 
-// A counting sort of the counts that pass, by group: the node and samples of
-// each, and where the groups begin.
+// A counting sort of the counts that pass, by group: the node, samples and
+// period of each, and where the groups begin.
 function* sortCounts(profile, filter, groups, of) {
   const begin = new Uint32Array(groups.length + 1);
   const bins = profile.bins.slice(...filter.bins);
   for (const bin of bins) {
-    for (let i = 1; i < bin.length; i += 3) {
+    for (let i = 1; i < bin.length; i += FIELDS) {
       if (of[bin[i]] >= 0) {
         begin[of[bin[i]] + 1]++;
       }
@@ -100,26 +102,28 @@ function* sortCounts(profile, filter, groups, of) {
   const at = begin.slice();
   const node = new Uint32Array(begin[groups.length]);
   const samples = new Float64Array(begin[groups.length]);
+  const period = new Float64Array(begin[groups.length]);
   for (const bin of bins) {
-    for (let i = 0; i < bin.length; i += 3) {
+    for (let i = 0; i < bin.length; i += FIELDS) {
       const g = of[bin[i + 1]];
       if (g >= 0) {
         node[at[g]] = bin[i];
-        samples[at[g]++] = bin[i + 2];
+        samples[at[g]] = bin[i + 2];
+        period[at[g]++] = bin[i + 3];
       }
       if (due()) {
         yield;
       }
     }
   }
-  return { node, samples, begin };
+  return { node, samples, period, begin };
 }
 
 // The samples that pass: how many of which node and group, as parallel lists,
 // each pair once, by group; group g has those from begin[g] to begin[g + 1].
 function* countPairs(profile, filter) {
   const { groups, of } = makeGroups(profile, filter);
-  const { node, samples, begin } =
+  const { node, samples, period, begin } =
     yield* sortCounts(profile, filter, groups, of);
   const place = new Uint32Array(profile.nodes.parent.length); // and 1
   const group = new Uint32Array(node.length);
@@ -130,9 +134,11 @@ function* countPairs(profile, filter) {
       const known = place[node[i]];
       if (known > first) {
         samples[known - 1] += samples[i];
+        period[known - 1] += period[i];
       } else {
         node[count] = node[i];
         samples[count] = samples[i];
+        period[count] = period[i];
         group[count++] = g;
         place[node[i]] = count;
       }
@@ -141,11 +147,12 @@ function* countPairs(profile, filter) {
       }
     }
   }
-  return { groups, count, node, samples, group };
+  return { groups, count, node, samples, period, group };
 }
 
-function countShown(pairs) {
-  return pairs.samples.subarray(0, pairs.count).reduce((sum, n) => sum + n, 0);
+// Adds up a list of the pairs.
+function sumPairs({ count }, list) {
+  return list.subarray(0, count).reduce((sum, n) => sum + n, 0);
 }
 
 // --- trees ------------------------------------------------------------------
@@ -167,13 +174,15 @@ function* makeCalls(profile, pairs) {
   const { parent: caller, symbol } = profile.nodes;
   const stamp = new Uint32Array(caller.length); // of what group `place` is
   const place = new Uint32Array(caller.length);
-  const parent = [0], node = [0], group = [0], self = [0], path = [];
+  const parent = [0], node = [0], group = [0], self = [0], samples = [0];
+  const path = [];
 
   function add(above, n, g) {
     parent.push(above);
     node.push(n);
     group.push(g);
     self.push(0);
+    samples.push(0);
     return parent.length - 1;
   }
 
@@ -196,7 +205,8 @@ function* makeCalls(profile, pairs) {
       stamp[n] = g + 1;
       place[n] = at;
     }
-    self[at] += pairs.samples[i];
+    self[at] += pairs.period[i];
+    samples[at] += pairs.samples[i];
     if (due()) {
       yield;
     }
@@ -204,18 +214,17 @@ function* makeCalls(profile, pairs) {
   const value = self.slice();
   for (let at = value.length - 1; at > 0; at--) {
     value[parent[at]] += value[at];
+    samples[parent[at]] += samples[at];
     if (due()) {
       yield;
     }
   }
   return yield* makeForestSource({ parent, value }, (at, above) => {
-    if (at === 0) {
-      return newFrame("all", "root", "", null);
-    }
     const of = pairs.groups[group[at]];
-    const frame = node[at] === 0 ? groupFrame(of, above) :
-      symbolFrame(profile, symbol[node[at]], of.idle, above);
-    return Object.assign(frame, { self: self[at] });
+    const frame = at === 0 ? newFrame("all", "root", "", null) :
+      node[at] === 0 ? groupFrame(of, above) :
+        symbolFrame(profile, symbol[node[at]], of.idle, above);
+    return Object.assign(frame, { self: self[at], samples: samples[at] });
   });
 }
 
@@ -228,7 +237,8 @@ function makeInverted(profile, pairs) {
   const slot = new Uint32Array(programs + pairs.groups.length); // and 1
   const root = newFrame("all", "root", "", null);
   root.pairs = { ...pairs, from: 0, to: pairs.count };
-  root.value = countShown(pairs);
+  root.value = sumPairs(pairs, pairs.period);
+  root.samples = sumPairs(pairs, pairs.samples);
 
   function keyOf(node, group) {
     return node === 0 ? programs + group :
@@ -242,7 +252,7 @@ function makeInverted(profile, pairs) {
 
   // The frames next to `above`, with their values; `keys` as they come.
   function* gather(above, keys) {
-    const { node, samples, group, from, to } = above.pairs;
+    const { node, samples, period, group, from, to } = above.pairs;
     const frames = [], sizes = [];
     for (let i = from; i < to; i++) {
       const key = keyOf(node[i], group[i]);
@@ -251,7 +261,8 @@ function makeInverted(profile, pairs) {
         frames.push(make(key, above));
         sizes.push(0);
       }
-      frames[slot[key] - 1].value += samples[i];
+      frames[slot[key] - 1].value += period[i];
+      frames[slot[key] - 1].samples += samples[i];
       sizes[slot[key] - 1]++;
       if (due()) {
         yield;
@@ -262,10 +273,11 @@ function makeInverted(profile, pairs) {
 
   // A counting sort of the pairs by their frames, each a caller further.
   function* share(above, frames, sizes) {
-    const { node, samples, group, from, to } = above.pairs;
+    const { node, samples, period, group, from, to } = above.pairs;
     const sorted = {
       node: new Uint32Array(to - from),
       samples: new Float64Array(to - from),
+      period: new Float64Array(to - from),
       group: new Uint32Array(to - from),
     };
     let begin = 0;
@@ -277,6 +289,7 @@ function makeInverted(profile, pairs) {
       const { pairs: mine } = frames[slot[keyOf(node[i], group[i])] - 1];
       sorted.node[mine.to] = parent[node[i]];
       sorted.samples[mine.to] = samples[i];
+      sorted.period[mine.to] = period[i];
       sorted.group[mine.to++] = group[i];
       if (due()) {
         yield;

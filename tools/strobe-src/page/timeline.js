@@ -4,6 +4,7 @@
 const ROW_MAX = 30; // pixels
 const ROWS_TOGETHER = 288;
 const LABEL_HEIGHT = 15;
+const NS_PER_SECOND = 1e9;
 
 // Many CPUs have low rows, and not each of them a label: the graph below should
 // be on the screen, too. A row has `height` and, below it, `gap`.
@@ -13,15 +14,16 @@ function layOut(cpus) {
   return { row, gap, height: row - gap, every: Math.ceil(LABEL_HEIGHT / row) };
 }
 
-// Draws one CPU's bars, between whole pixels; a full bar is the most that any
-// bin of any CPU has.
+// Draws one CPU's bars, between whole pixels; a full bar has `most`, or more:
+// the period of a late sample is that of earlier bins, too.
 function drawCpu(context, bins, most, colors, top, width, full) {
   bins.forEach((modes, b) => {
     const left = Math.round(width * b / bins.length);
     const right = Math.round(width * (b + 1) / bins.length);
+    const whole = Math.max(most, modes.reduce((sum, n) => sum + n, 0));
     let bottom = top + full;
     modes.forEach((n, mode) => {
-      const height = full * n / most;
+      const height = full * n / whole;
       context.fillStyle = colors[mode];
       context.fillRect(left, bottom - height, right - left, height);
       bottom -= height;
@@ -38,7 +40,7 @@ function makeTimeline(element, profile, chosen) {
   const area = document.createElement("div");
   const canvas = document.createElement("canvas");
   const window_ = document.createElement("div");
-  let range = [0, last], from = null, times = [];
+  let range = [0, last], from = null, times = [], most = 1;
 
   const isAll = () => range[0] === 0 && range[1] === last;
   const seconds = (bin) => (profile.seconds * bin / last).toFixed(3);
@@ -51,8 +53,6 @@ function makeTimeline(element, profile, chosen) {
     const width = area.clientWidth;
     const height = profile.cpus * rows.row - rows.gap;
     const scale = devicePixelRatio || 1;
-    const most = Math.max(1, ...times.flat().map((modes) =>
-      modes.reduce((sum, n) => sum + n, 0)));
     canvas.width = width * scale;
     canvas.height = height * scale;
     canvas.style.height = `${height}px`;
@@ -145,9 +145,13 @@ function makeTimeline(element, profile, chosen) {
   new ResizeObserver(draw).observe(area);
   show();
 
-  // The samples of an event.
-  function showTimes(ofEvent) {
+  // The periods of an event, by CPU, bin and mode. A full bar is the time of a
+  // bin; of events, the most that any bin of any CPU has.
+  function showTimes(ofEvent, unit) {
     times = ofEvent;
+    most = unit === "ns" ? profile.seconds * NS_PER_SECOND / last :
+      Math.max(1, ...times.flat().map((modes) =>
+        modes.reduce((sum, n) => sum + n, 0)));
     draw();
   }
 

@@ -12,7 +12,7 @@ function newFrame(name, kind, image, parent) {
   return {
     name, kind, image, parent,
     depth: parent === null ? 0 : parent.depth + 1,
-    self: 0, value: 0,
+    self: 0, value: 0, samples: 0,
     symbol: -1,   // of a function: its number
     children: [], // those that are made, the widest first,
     rest: null,   // and those that are not; null: nobody has asked for them
