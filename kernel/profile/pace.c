@@ -42,24 +42,46 @@ NOTRACE u64 pace_next(struct pace *p, u64 now)
         follow(p, now - p->last);
     p->last = now;
     u64 period = p->seed ? vary(p) : p->base;
-    return MAX(period, 1ull) << p->merge_shift;
+    p->mean = MAX(p->base, 1ull) << p->merge_shift;
+    p->distance = MAX(period, 1ull) << p->merge_shift;
+    return p->distance;
+}
+
+NOTRACE void pace_charge(struct pace_nmis *n, struct pace *paces, u32 index,
+                         u32 sum)
+{
+    u32 cost = sum - n->sum, due = n->due, bit = 1u << index;
+    n->sum = sum;
+    if (!cost) { // a second event of the same NMI
+        n->due = due | bit;
+        return;
+    }
+    n->due = bit;
+    if (unlikely(due & (due - 1)))
+        cost /= (u32)__builtin_popcount(due);
+    for (; due; due &= due - 1)
+        paces[__builtin_ctz(due)].cost += cost;
 }
 
 // Compares the cost with a window, or with the time since the window began if
 // that is longer: rare events may skip the end of a window.
-NOTRACE void pace_spent(struct pace *p, u32 sum, u64 now)
+NOTRACE void pace_spent(struct pace *p, u32 events, u64 now)
 {
-    p->spent += cost_meter_read(&p->meter, sum);
+    p->spent += cost_meter_read(&p->meter, p->cost);
     u64 passed = MAX(now - p->began, (u64)p->window);
-    bool much = p->spent > passed / THROTTLE_PARTS;
+    u32 parts = THROTTLE_PARTS * events;
+    bool much = p->spent > passed / parts;
     if (!much && now - p->began <= p->window)
         return;
+    if (!much)
+        p->window = MIN(2 * p->window, p->usual_window);
     if (much && p->merge_shift < MERGE_SHIFT_MAX)
         p->merge_shift++;
     // Undone when twice as many samples would still be well within the limit.
-    else if (p->spent < passed / (4 * THROTTLE_PARTS) && p->merge_shift)
+    else if (p->spent < passed / (4 * parts) && p->merge_shift)
         p->merge_shift--;
     p->began = now;
     p->spent = 0;
-    cost_meter_window(&p->meter, p->window, PACE_BELIEVED);
+    cost_meter_window(&p->meter, p->usual_window,
+                      p->usual_window / THROTTLE_BELIEVED_MOST);
 }
