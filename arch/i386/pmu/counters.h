@@ -210,7 +210,10 @@ u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among);
 // the counters to other events, so that all events get a turn.
 struct pmu_group {
     u32 events; // number of events
-    u32 first;  // index of the event that chooses its counter first
+    // Indices of the event that chooses its counter first, now and in the next
+    // turn: then it is the first one that has no counter now.
+    u32 first, next;
+    u32 turns; // until now
     struct pmu_code code[PMU_GROUP_EVENTS];
     u8 counter[PMU_GROUP_EVENTS]; // PMU_NONE: not counted now
     u64 start[PMU_GROUP_EVENTS];  // the counter's value at the last read
@@ -219,6 +222,7 @@ struct pmu_group {
     // time has passed in intervals since the last change.
     u64 turn, turned; // TSC cycles; turn 0: only by pmu_group_rotate
     struct pmu_count count[PMU_GROUP_EVENTS];
+    struct pmu_part part[PMU_GROUP_EVENTS][PMU_PARTS];
 };
 
 void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now);
