@@ -21,6 +21,7 @@ static void follow(struct pace *p, u64 gap)
         base = base * p->target / gap;
     // Half the step, to damp oscillation.
     p->base = MAX((p->base + base) / 2, (u64)PACE_PERIOD_MIN);
+    p->mean = p->base;
 }
 
 // x * fraction / 2^32, for 64-bit x.
@@ -35,41 +36,40 @@ static u64 vary(struct pace *p)
     return p->base / 2 + scale(p->base, xorshift(&p->seed));
 }
 
-NOTRACE u64 pace_next(struct pace *p, u64 now)
+// A stretched interval is longer than the target on purpose.
+static NOTRACE NOINLINE void adapt(struct pace *p, u64 now)
 {
-    // A stretched interval is longer than the target on purpose.
-    if (p->target && p->last && !p->merge_shift)
+    if (p->last && !p->merge_shift)
         follow(p, now - p->last);
     p->last = now;
+}
+
+NOTRACE u64 pace_draw(struct pace *p, u64 now)
+{
+    if (unlikely(p->target))
+        adapt(p, now);
     u64 period = p->seed ? vary(p) : p->base;
-    p->mean = MAX(p->base, 1ull) << p->merge_shift;
-    p->distance = MAX(period, 1ull) << p->merge_shift;
+    p->distance = likely(period) ? period : 1;
+    if (unlikely(p->merge_shift))
+        p->distance <<= p->merge_shift;
     return p->distance;
 }
 
-NOTRACE void pace_charge(struct pace_nmis *n, struct pace *paces, u32 index,
-                         u32 sum)
+NOTRACE void pace_divide(struct pace *paces, u32 due, u32 cost)
 {
-    u32 cost = sum - n->sum, due = n->due, bit = 1u << index;
-    n->sum = sum;
-    if (!cost) { // a second event of the same NMI
-        n->due = due | bit;
-        return;
-    }
-    n->due = bit;
-    if (unlikely(due & (due - 1)))
+    if (due & (due - 1))
         cost /= (u32)__builtin_popcount(due);
-    for (; due; due &= due - 1)
-        paces[__builtin_ctz(due)].cost += cost;
+    for (; due; due &= due - 1) {
+        struct pace *p = &paces[__builtin_ctz(due)];
+        p->spent += cost_meter_believed(&p->meter, cost);
+    }
 }
 
 // Compares the cost with a window, or with the time since the window began if
 // that is longer: rare events may skip the end of a window.
-NOTRACE void pace_spent(struct pace *p, u32 events, u64 now)
+NOTRACE void pace_window(struct pace *p, u32 parts, u64 now)
 {
-    p->spent += cost_meter_read(&p->meter, p->cost);
     u64 passed = MAX(now - p->began, (u64)p->window);
-    u32 parts = THROTTLE_PARTS * events;
     bool much = p->spent > passed / parts;
     if (!much && now - p->began <= p->window)
         return;
@@ -80,6 +80,7 @@ NOTRACE void pace_spent(struct pace *p, u32 events, u64 now)
     // Undone when twice as many samples would still be well within the limit.
     else if (p->spent < passed / (4 * parts) && p->merge_shift)
         p->merge_shift--;
+    p->mean = p->distance = p->base << p->merge_shift;
     p->began = now;
     p->spent = 0;
     cost_meter_window(&p->meter, p->usual_window,

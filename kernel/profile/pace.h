@@ -12,8 +12,9 @@
 #define PACE_FIRST_WINDOW 64
 
 struct pace {
-    u64 base;        // events between samples
+    u64 base;        // events between samples, >= 1
     u64 target;      // cycles between samples, which `base` adapts to; 0: fixed
+    bool varies;     // random, or adapts
     u32 seed;        // of random periods (+-50 %); 0: periods do not vary
     u32 merge_shift; // log2 of how many periods are merged into one
     u64 last;        // time of the last sample; 0: none yet
@@ -23,7 +24,6 @@ struct pace {
     u64 began; // time at which the current window began
     // Its length, that of all but the first, and the cost of sampling in it.
     u32 window, usual_window, spent;
-    u32 cost; // of all samples until now, charged by pace_charge; low half
     struct cost_meter meter;
 };
 
@@ -42,6 +42,7 @@ static inline void pace_init(struct pace *p, u64 base, u64 target, u32 seed,
         .base = base,
         .target = target,
         .seed = seed,
+        .varies = seed || target,
         .distance = base,
         .mean = base,
         .window = window / PACE_FIRST_WINDOW,
@@ -50,18 +51,47 @@ static inline void pace_init(struct pace *p, u64 base, u64 target, u32 seed,
     cost_meter_window(&p->meter, window, window / THROTTLE_BELIEVED_MOST);
 }
 // A sample is taken at `now`: returns the number of events until the next one.
-u64 pace_next(struct pace *p, u64 now);
+u64 pace_draw(struct pace *p, u64 now);
+static ALWAYS_INLINE u64 pace_next(struct pace *p, u64 now)
+{
+    return p->varies ? pace_draw(p, now) : p->mean;
+}
 // The events that a sample stands for: the mean distance, as the one drawn is
 // independent of the program. `periods` distances have passed; those after the
 // first are events of the NMI's entry, if the event is counted in the kernel.
 static inline u64 pace_weight(const struct pace *p, u32 periods, bool kernel)
 {
-    return p->mean + (kernel ? 0 : (periods - 1) * p->distance);
+    bool beyond = unlikely(periods > 1) && !kernel;
+    return beyond ? p->mean + (periods - 1) * p->distance : p->mean;
 }
-// The event paces[index] is sampled by an NMI; `sum` is the cost of all before
-// it. Charges the cost of the last one to the events that it sampled, in equal
+// Charges the cost of an NMI to the events `due` that it sampled, in equal
 // parts.
-void pace_charge(struct pace_nmis *n, struct pace *paces, u32 index, u32 sum);
+void pace_divide(struct pace *paces, u32 due, u32 cost);
+// Ends a window, or in the middle of one changes the period.
+void pace_window(struct pace *p, u32 parts, u64 now);
+
+// The event paces[index] is sampled by an NMI; `sum` is the cost of all before
+// it.
+static ALWAYS_INLINE void pace_charge(struct pace_nmis *n, struct pace *paces,
+                                      u32 index, u32 sum)
+{
+    u32 cost = sum - n->sum, due = n->due, bit = 1u << index;
+    n->sum = sum;
+    n->due = bit;
+    if (likely(due == bit))
+        paces[index].spent += cost_meter_believed(&paces[index].meter, cost);
+    else if (cost)
+        pace_divide(paces, due, cost);
+    else // a second event of the same NMI
+        n->due |= due;
+}
+
 // Compares what the event's samples have cost until `now` with its share of the
 // time that sampling may take, as one of `events`. Called before pace_next.
-void pace_spent(struct pace *p, u32 events, u64 now);
+static ALWAYS_INLINE void pace_spent(struct pace *p, u32 events, u64 now)
+{
+    u32 parts = THROTTLE_PARTS * events;
+    if (unlikely((u32)(now - p->began) > p->window ||
+                 p->spent * parts > p->window))
+        pace_window(p, parts, now);
+}

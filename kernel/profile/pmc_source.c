@@ -44,18 +44,16 @@ static struct pmc_source *mine(const struct sample_source *s)
 static u64 counter_due(struct pmu_sampling *sampling,
                        const struct trapframe *tf, u32 periods)
 {
-    u64 began = rdtsc();
+    struct sample_hit hit = { .tf = tf, .time = rdtsc() };
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
-    u32 cpu = this_cpu()->id;
+    u32 cpu = this_cpu_read(id);
     struct pace *p = &paces[cpu][s->index];
-    // A stretched period accounts for several.
-    struct sample_hit hit = { tf, periods << p->merge_shift,
-                              pace_weight(p, periods, sampling->event.kernel),
-                              began };
+    hit.ticks = periods << p->merge_shift; // a stretched one is several
+    hit.period = pace_weight(p, periods, sampling->event.kernel);
     sample_take(&s->source, &hit);
     pace_charge(&nmis[cpu], paces[cpu], s->index, sample_nmi_cycles());
-    pace_spent(p, READ_ONCE(running), began);
-    return pace_next(p, began);
+    pace_spent(p, READ_ONCE(running), hit.time);
+    return pace_next(p, hit.time);
 }
 
 // The initial period for about `hz` samples a second: cycles are assumed at the

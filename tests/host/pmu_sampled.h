@@ -8,7 +8,7 @@
 static struct pmu_cpu cpu;
 static u64 samples[PMU_COUNTERS], weights[PMU_COUNTERS];
 static u64 unknown;
-static u64 next_period; // what on_sample returns
+static u64 next_period; // what on_sample returns; 0: the same again
 
 static const struct model_type *const types[] = {
     &model_p6,   &model_v1,   &model_v2,    &model_v3,  &model_v4,
@@ -23,7 +23,7 @@ static inline u64 on_sample(void *arg, u32 n, u32 weight)
     assert_true(weight > 0);
     samples[n]++;
     weights[n] += weight;
-    return next_period;
+    return next_period > 0 ? next_period : cpu.slot[n].period;
 }
 
 static inline void on_nmi(void)

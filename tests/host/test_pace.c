@@ -85,6 +85,12 @@ static void at_random(void **state UNUSED)
         assert_in_range(pace_next(&p, i), base / 2, base / 2 + base);
 }
 
+static void spend(struct pace *p, u32 cost, u64 now)
+{
+    p->spent += cost_meter_believed(&p->meter, cost);
+    pace_spent(p, 1, now);
+}
+
 // Each sample costs 50,000 cycles: sampling is limited to about a quarter of
 // the CPU. When samples become cheap, the requested period returns.
 static void throttles(void **state UNUSED)
@@ -95,14 +101,12 @@ static void throttles(void **state UNUSED)
     pace_init(&p, 1000, 0, 0, WINDOW);
     for (u32 i = 0; i < 1000; i++) {
         now += pace_next(&p, now) + 50000;
-        p.cost += 50000;
-        pace_spent(&p, 1, now);
+        spend(&p, 50000, now);
     }
     start = now;
     for (u32 i = 0; i < 10000; i++) {
         now += pace_next(&p, now) + 50000;
-        p.cost += 50000;
-        pace_spent(&p, 1, now);
+        spend(&p, 50000, now);
         spent += 50000;
     }
     assert_true(p.merge_shift > 0);
@@ -110,8 +114,7 @@ static void throttles(void **state UNUSED)
     assert_true(spent * 100 / (now - start) >= 4);
     for (u32 i = 0; i < 100000; i++) {
         now += pace_next(&p, now);
-        p.cost += 10;
-        pace_spent(&p, 1, now);
+        spend(&p, 10, now);
     }
     assert_int_equal(p.merge_shift, 0);
     assert_int_equal(pace_next(&p, now), 1000);
@@ -120,18 +123,20 @@ static void throttles(void **state UNUSED)
 // The cost of an NMI is charged to the events that it sampled.
 static void charged(void **state UNUSED)
 {
-    struct pace p[3] = { 0 };
+    struct pace p[3];
     struct pace_nmis n = { .sum = (u32)random_u64() };
     u32 start = n.sum;
 
+    for (u32 i = 0; i < 3; i++)
+        pace_init(&p[i], 1000, 0, 0, WINDOW);
     pace_charge(&n, p, 1, start + 10); // the 10 are of no event's NMI
     pace_charge(&n, p, 0, start + 310);
     pace_charge(&n, p, 2, start + 310);
     pace_charge(&n, p, 2, start + 1110);
     pace_charge(&n, p, 1, start + 1160);
-    assert_int_equal(p[0].cost, 400);
-    assert_int_equal(p[1].cost, 300);
-    assert_int_equal(p[2].cost, 400 + 50);
+    assert_int_equal(p[0].spent, 400);
+    assert_int_equal(p[1].spent, 300);
+    assert_int_equal(p[2].spent, 400 + 50);
 }
 
 // A sample's weight is the mean distance: not the one that was drawn, and only
@@ -142,6 +147,7 @@ static void weights(void **state UNUSED)
 
     pace_init(&p, 1000, 0, 99, WINDOW);
     p.merge_shift = 2;
+    p.mean = 4000;
     for (u32 i = 0; i < 1000; i++) {
         u64 drawn = pace_next(&p, i);
         assert_int_equal(pace_weight(&p, 1, false), 4000);
@@ -160,12 +166,12 @@ static void stolen_time(void **state UNUSED)
     pace_init(&p, 1000, 0, 0, WINDOW);
     for (u32 i = 0; i < 10000; i++) {
         now += 1000000;
-        p.cost += 1000;
+        u32 cost = 1000;
         if (i % 100 == 0) {
             now += 2 * WINDOW;
-            p.cost += 2 * WINDOW;
+            cost += 2 * WINDOW;
         }
-        pace_spent(&p, 1, now);
+        spend(&p, cost, now);
         assert_int_equal(pace_next(&p, now), 1000);
     }
 }

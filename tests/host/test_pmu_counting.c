@@ -19,10 +19,10 @@ static struct pmu_cpu cpu;
 static struct pmu_group group;
 static u64 samples;
 
-static u64 on_sample(void *arg UNUSED, u32 n UNUSED, u32 weight)
+static u64 on_sample(void *arg UNUSED, u32 n, u32 weight)
 {
     samples += weight;
-    return 0;
+    return cpu.slot[n].period;
 }
 
 static void on_nmi(void)

@@ -23,6 +23,18 @@ static struct mutex pmu_lock = MUTEX_INIT(pmu_lock, "pmu");
 
 // --- registers --------------------------------------------------------------
 
+static NOTRACE u64 get_msr(u32 msr)
+{
+    u64 value;
+    __asm__ volatile("rdmsr" : "=A"(value) : "c"(msr));
+    return value;
+}
+
+static NOTRACE void set_msr(u64 value, u32 msr)
+{
+    __asm__ volatile("wrmsr" ::"A"(value), "c"(msr) : "memory");
+}
+
 static NOTRACE void unmask_lvt(void)
 {
     lapic_counter_nmi(true);
@@ -43,6 +55,8 @@ static void work(void)
 const struct pmu_io pmu_machine_io = {
     .read = read_msr_safely,
     .write = write_msr_safely,
+    .get = get_msr,
+    .set = set_msr,
     .cpuid = cpuid_words,
     .unmask_lvt = unmask_lvt,
     .mask_lvt = mask_lvt,
@@ -54,16 +68,16 @@ const struct pmu_io pmu_machine_io = {
 static bool detected; // pmu_lock
 static const char *reasons[CPU_MAX];
 
-static void detect_here(void *arg UNUSED)
+void pmu_detect_here(void *io)
 {
-    reasons[this_cpu()->id] = pmu_detect(pmu_this_cpu(), &pmu_machine_io);
+    reasons[this_cpu()->id] = pmu_detect(pmu_this_cpu(), io);
 }
 
 const char *pmu_why_not(void)
 {
     mutex_lock(&pmu_lock);
     if (!detected)
-        smp_call_all(detect_here, NULL);
+        smp_call_all(pmu_detect_here, (void *)&pmu_machine_io);
     detected = true;
     mutex_unlock(&pmu_lock);
     for (u32 i = 0; i < cpu_count; i++) {
@@ -119,7 +133,7 @@ CPU_MEMORY(user_of, PMU_COUNTERS);
 
 static NOTRACE u64 pmu_sample_due(void *arg, u32 n, u32 weight)
 {
-    struct pmu_sampling *s = READ_ONCE(user_of[this_cpu()->id][n]);
+    struct pmu_sampling *s = READ_ONCE(user_of[this_cpu_read(id)][n]);
     return s->due(s, arg, weight);
 }
 
