@@ -19,21 +19,28 @@ static struct pmu_cpu cpu;
 static struct pmu_group group;
 static u64 samples;
 
-static u64 on_sample(void *arg UNUSED, u32 n, u32 weight)
+static struct pmu_sampling users[PMU_COUNTERS];
+
+static u64 on_sample(struct pmu_sampling *user,
+                     const struct trapframe *tf UNUSED, u32 weight)
 {
     samples += weight;
-    return cpu.slot[n].period;
+    return cpu.slot[user - users].period;
 }
 
 static void on_nmi(void)
 {
-    assert_true(pmu_overflow(&cpu, 0, on_sample, NULL));
+    assert_true(pmu_overflow(&cpu, NULL, 0));
 }
 
 static void begin(const struct model_type *type)
 {
     model_init(type);
     assert_null(pmu_detect(&cpu, &model_io));
+    for (u32 n = 0; n < PMU_COUNTERS; n++) {
+        users[n].due = on_sample;
+        cpu.slot[n].user = &users[n];
+    }
     model.handler = on_nmi;
     model.faults = 0;
     model.access_cost = 0;

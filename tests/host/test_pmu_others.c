@@ -18,6 +18,7 @@ static void still_samples(const struct model_type *type)
     if (reason || cpu.pmu.no_interrupts)
         fail_msg("%s: %s", type->name, reason ? reason : cpu.pmu.no_interrupts);
     assert_int_equal(model.status, 0);
+    use_counters(on_sample);
     model.handler = on_nmi;
     model.eip = 0x1000;
     model.user = true;
@@ -48,6 +49,7 @@ static void programmed_by_others(void **state UNUSED)
     assert_int_equal(model.fixed_control, 0x300);
     assert_null(cpu.pmu.no_interrupts); // neither interrupts
     // Sampling goes on beside them, and leaves them as they are.
+    use_counters(on_sample);
     model.handler = on_nmi;
     model.eip = 0x1000;
     const u64 theirs = 1ull << 34 | 1 << 2; // overflows not served yet
@@ -97,7 +99,8 @@ static void interrupt_of_others(void **state UNUSED)
     for (u32 i = 0; i < ARRAY_SIZE(all); i++) {
         model_init(all[i]);
         model.lvt_masked = false; // as the owner has it
-        model.handler = on_nmi;
+        use_counters(on_sample);
+    model.handler = on_nmi;
         model.select[0] = SELECT_NMI;
         model.global_control |= 1;
         expect_no_interrupts(all[i]);

@@ -21,8 +21,11 @@ static u32 running; // events
 static u32 sum;     // steps spent in NMIs
 static bool endless;
 
-static u64 on_paced_sample(void *arg UNUSED, u32 n, u32 weight)
+static u64 on_paced_sample(struct pmu_sampling *user,
+                           const struct trapframe *tf UNUSED, u32 weight)
 {
+    u32 n = (u32)(user - users);
+
     model_run(SAMPLE);
     samples[n]++;
     weights[n] += weight;
@@ -36,7 +39,7 @@ static void on_paced_nmi(void)
     u64 began = model.time;
 
     model_run(ENTRY);
-    if (!pmu_overflow(&cpu, model.eip, on_paced_sample, NULL))
+    if (!pmu_overflow(&cpu, NULL, model.eip))
         unknown++;
     model_run(EXIT);
     sum += (u32)(model.time - began);
@@ -49,6 +52,7 @@ static void on_paced_nmi(void)
 static void begin_paced(const struct model_type *type)
 {
     begin(type);
+    use_counters(on_paced_sample);
     model.handler = on_paced_nmi;
     model.user = true;
     endless = false;
@@ -149,10 +153,11 @@ static const u32 lengths[] = { 3000, 100, 300, 50 }; // the first: the program's
 static u64 weight_in[ARRAY_SIZE(lengths)];
 static u32 called;
 
-static u64 on_function_sample(void *arg, u32 n, u32 weight)
+static u64 on_function_sample(struct pmu_sampling *user,
+                              const struct trapframe *tf, u32 weight)
 {
-    weight_in[called] += pace_weight(&paces[n], weight, true);
-    return on_paced_sample(arg, n, weight);
+    weight_in[called] += pace_weight(&paces[user - users], weight, true);
+    return on_paced_sample(user, tf, weight);
 }
 
 static void on_function_nmi(void)
@@ -160,7 +165,7 @@ static void on_function_nmi(void)
     u64 began = model.time;
 
     model_run(ENTRY);
-    assert_true(pmu_overflow(&cpu, model.eip, on_function_sample, NULL));
+    assert_true(pmu_overflow(&cpu, NULL, model.eip));
     model_run(EXIT);
     sum += (u32)(model.time - began);
 }
@@ -181,6 +186,7 @@ static void kernel_functions(void **state UNUSED)
     for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
         u64 all = 0;
         begin_paced(types[i]);
+        use_counters(on_function_sample);
         model.handler = on_function_nmi;
         memset(weight_in, 0, sizeof(weight_in));
         sample_paced("instructions:k", 1);

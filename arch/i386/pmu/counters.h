@@ -126,6 +126,7 @@ u32 pmu_event_count(const struct pmu *p);
 // --- counters of one CPU (counter.c, overflow.c) ----------------------------
 
 struct pmu_slot {
+    struct pmu_sampling *user; // while the counter interrupts
     u64 period;
     // Events until the next sample is due, behind those that the counter has
     // been loaded with: a long period takes several loads.
@@ -176,7 +177,8 @@ const char *pmu_lacks(struct pmu_cpu *const *cpus, u32 count,
 u32 pmu_choose(const struct pmu_cpu *c, u32 allowed);
 // Programs counter `n` and starts it at 0. It does not interrupt.
 void pmu_count_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code);
-// Programs counter `n` to interrupt after each `period` (>= 1) events.
+// Programs counter `n` to interrupt after each `period` (>= 1) events. Its slot
+// has its user.
 void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
                       u64 period);
 // Stops counter `n`, of either kind.
@@ -235,12 +237,9 @@ static ALWAYS_INLINE void pmu_gate(const struct pmu_cpu *c, bool open)
                    MSR_PERFEVTSEL0);
 }
 
-// Called for each sample: counter `n` has passed `weight` periods. Returns the
-// next period.
-typedef u64 (*pmu_sample_fn)(void *arg, u32 n, u32 weight);
-
-// Handles an NMI that interrupted `eip`. True: it was a counter's.
-bool pmu_overflow(struct pmu_cpu *c, u32 eip, pmu_sample_fn sample, void *arg);
+// Handles an NMI that interrupted `eip`: calls `due` of each counter's user.
+// True: it was a counter's.
+bool pmu_overflow(struct pmu_cpu *c, const struct trapframe *tf, u32 eip);
 // Returns the counters of `among` that have overflowed, and acknowledges them
 // where the CPU needs that.
 u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among);

@@ -126,21 +126,10 @@ void pmu_info(u32 cpu, struct pmu_info *out)
 // --- sampling ---------------------------------------------------------------
 
 static u32 samplings; // running sessions; under pmu_lock
-// The session that owns each counter: written by its CPU before the counter
-// interrupts, and after it has stopped.
-static struct pmu_sampling **user_of[CPU_MAX];
-CPU_MEMORY(user_of, PMU_COUNTERS);
-
-static NOTRACE u64 pmu_sample_due(void *arg, u32 n, u32 weight)
-{
-    struct pmu_sampling *s = READ_ONCE(user_of[this_cpu_read(id)][n]);
-    return s->due(s, arg, weight);
-}
-
 static NOTRACE bool pmu_nmi(struct nmi_owner *owner UNUSED,
                             const struct trapframe *tf)
 {
-    return pmu_overflow(pmu_this_cpu(), tf->eip, pmu_sample_due, (void *)tf);
+    return pmu_overflow(pmu_this_cpu(), tf, tf->eip);
 }
 
 static struct nmi_owner nmi_owner = { pmu_nmi };
@@ -156,18 +145,17 @@ static void start_here(void *arg)
         WRITE_ONCE(s->incomplete, true);
         return;
     }
-    WRITE_ONCE(user_of[this_cpu()->id][n], s);
+    c->slot[n].user = s;
     pmu_sample_start(c, n, &code, s->period);
 }
 
 static void stop_here(void *arg)
 {
-    struct pmu_sampling **users = user_of[this_cpu()->id];
-    for (u32 n = 0; n < PMU_COUNTERS; n++) {
-        if (users[n] != arg)
-            continue;
-        pmu_stop(pmu_this_cpu(), n);
-        WRITE_ONCE(users[n], NULL);
+    struct pmu_cpu *c = pmu_this_cpu();
+    for (u32 left = c->sampling; left; left &= left - 1) {
+        u32 n = (u32)__builtin_ctz(left);
+        if (c->slot[n].user == arg)
+            pmu_stop(c, n);
     }
 }
 

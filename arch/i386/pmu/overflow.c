@@ -98,7 +98,7 @@ static NOTRACE NOINLINE void begin_period(struct pmu_cpu *c, u32 n, u64 period,
 
 // `value`: what the counter has just been read to hold.
 static ALWAYS_INLINE void serve(struct pmu_cpu *c, u32 n, u64 value,
-                                pmu_sample_fn sample, void *arg)
+                                const struct trapframe *tf)
 {
     struct pmu_slot *s = &c->slot[n];
     u32 past = negative(&c->pmu.counter[n], value) ? 0 : (u32)value, weight = 1;
@@ -106,7 +106,7 @@ static ALWAYS_INLINE void serve(struct pmu_cpu *c, u32 n, u64 value,
         return;
     if (unlikely(past >= (u32)s->period))
         weight += whole_periods(&past, s->period);
-    u64 period = sample(arg, n, weight);
+    u64 period = s->user->due(s->user, tf, weight);
     if (unlikely(period > PMU_LOAD_MAX || past >= (u32)period)) {
         begin_period(c, n, period, past);
         return;
@@ -122,10 +122,10 @@ static NOTRACE NOINLINE void disarmed(struct pmu_cpu *c, u32 n)
 }
 
 static ALWAYS_INLINE void serve_one(struct pmu_cpu *c, u32 n, u64 value,
-                                    pmu_sample_fn sample, void *arg)
+                                    const struct trapframe *tf)
 {
     if (likely(READ_ONCE(c->sampling) >> n & 1))
-        serve(c, n, value, sample, arg);
+        serve(c, n, value, tf);
     else
         disarmed(c, n);
 }
@@ -135,7 +135,7 @@ static ALWAYS_INLINE void serve_one(struct pmu_cpu *c, u32 n, u64 value,
 // Unmasks at least once, even if nothing is found: the NMI of a counter that
 // has just been stopped has masked LVT PC, too.
 static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
-                                         pmu_sample_fn sample, void *arg)
+                                         const struct trapframe *tf)
 {
     const struct pmu *p = &c->pmu;
     u64 ours = pmu_global_bits(READ_ONCE(c->armed)) | p->other_status;
@@ -147,7 +147,7 @@ static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
         u32 left = pmu_of_global_bits(status);
         for (; left; left &= left - 1, served++) {
             u32 n = (u32)__builtin_ctz(left);
-            serve_one(c, n, pmu_read(p, n), sample, arg);
+            serve_one(c, n, pmu_read(p, n), tf);
         }
         p->io->unmask_lvt();
         status = p->io->get(p->global_status) & ours;
@@ -155,8 +155,8 @@ static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
     return served;
 }
 
-static ALWAYS_INLINE u32 serve_by_sign(struct pmu_cpu *c, pmu_sample_fn sample,
-                                       void *arg)
+static ALWAYS_INLINE u32 serve_by_sign(struct pmu_cpu *c,
+                                       const struct trapframe *tf)
 {
     u32 served = 0;
     c->pmu.io->unmask_lvt();
@@ -165,7 +165,7 @@ static ALWAYS_INLINE u32 serve_by_sign(struct pmu_cpu *c, pmu_sample_fn sample,
         u64 value = pmu_read(&c->pmu, n);
         if (negative(&c->pmu.counter[n], value))
             continue;
-        serve_one(c, n, value, sample, arg);
+        serve_one(c, n, value, tf);
         served++;
     }
     return served;
@@ -193,13 +193,13 @@ static NOTRACE NOINLINE void note_owed(struct pmu_cpu *c, u32 eip, u32 served)
     WRITE_ONCE(c->owed, served > 1 ? more : OWED_NONE);
 }
 
-bool pmu_overflow(struct pmu_cpu *c, u32 eip, pmu_sample_fn sample, void *arg)
+bool pmu_overflow(struct pmu_cpu *c, const struct trapframe *tf, u32 eip)
 {
     u32 served = 0;
     if (READ_ONCE(c->armed)) {
         pmu_gate(c, false);
-        served = c->pmu.global_status ? serve_by_status(c, sample, arg)
-                                      : serve_by_sign(c, sample, arg);
+        served = c->pmu.global_status ? serve_by_status(c, tf)
+                                      : serve_by_sign(c, tf);
         pmu_gate(c, true);
     }
     if (!served)
