@@ -70,18 +70,18 @@ void pace_divide(struct pace *paces, u32 due, u32 cost);
 // Ends a window, or in the middle of one changes the period.
 void pace_window(struct pace *p, u32 parts, u64 now);
 
-// The event paces[index] is sampled by an NMI; `sum` is the cost of all before
-// it.
-static ALWAYS_INLINE void pace_charge(struct pace_nmis *n, struct pace *paces,
+// The event of `p`, the pace of this index in an array, is sampled by an NMI;
+// `sum` is the cost of all before it.
+static ALWAYS_INLINE void pace_charge(struct pace_nmis *n, struct pace *p,
                                       u32 index, u32 sum)
 {
     u32 cost = sum - n->sum, due = n->due, bit = 1u << index;
     n->sum = sum;
     n->due = bit;
     if (likely(due == bit))
-        paces[index].spent += cost_meter_believed(&paces[index].meter, cost);
+        p->spent += cost_meter_believed(&p->meter, cost);
     else if (cost)
-        pace_divide(paces, due, cost);
+        pace_divide(p - index, due, cost);
     else // a second event of the same NMI
         n->due |= due;
 }

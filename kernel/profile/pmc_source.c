@@ -51,7 +51,7 @@ static u64 counter_due(struct pmu_sampling *sampling,
     hit.ticks = periods << p->merge_shift; // a stretched one is several
     hit.period = pace_weight(p, periods, sampling->event.kernel);
     sample_take(&s->source, &hit);
-    pace_charge(&nmis[cpu], paces[cpu], s->index, sample_nmi_cycles());
+    pace_charge(&nmis[cpu], p, s->index, sample_nmi_cycles());
     pace_spent(p, READ_ONCE(running), hit.time);
     return pace_next(p, hit.time);
 }

@@ -129,11 +129,11 @@ static void charged(void **state UNUSED)
 
     for (u32 i = 0; i < 3; i++)
         pace_init(&p[i], 1000, 0, 0, WINDOW);
-    pace_charge(&n, p, 1, start + 10); // the 10 are of no event's NMI
-    pace_charge(&n, p, 0, start + 310);
-    pace_charge(&n, p, 2, start + 310);
-    pace_charge(&n, p, 2, start + 1110);
-    pace_charge(&n, p, 1, start + 1160);
+    pace_charge(&n, &p[1], 1, start + 10); // the 10 are of no event's NMI
+    pace_charge(&n, &p[0], 0, start + 310);
+    pace_charge(&n, &p[2], 2, start + 310);
+    pace_charge(&n, &p[2], 2, start + 1110);
+    pace_charge(&n, &p[1], 1, start + 1160);
     assert_int_equal(p[0].spent, 400);
     assert_int_equal(p[1].spent, 300);
     assert_int_equal(p[2].spent, 400 + 50);

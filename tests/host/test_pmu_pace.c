@@ -29,7 +29,7 @@ static u64 on_paced_sample(struct pmu_sampling *user,
     model_run(SAMPLE);
     samples[n]++;
     weights[n] += weight;
-    pace_charge(&nmis, paces, n, sum);
+    pace_charge(&nmis, &paces[n], n, sum);
     pace_spent(&paces[n], running, model.time);
     return pace_next(&paces[n], model.time);
 }

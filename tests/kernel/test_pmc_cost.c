@@ -27,34 +27,37 @@ static u64 *at(u32 msr)
     return &registers[msr & 255];
 }
 
+// A read shows what has not been acknowledged.
 static bool read(u32 msr, u64 *value)
 {
+    if (msr == MSR_GLOBAL_STATUS)
+        *at(msr) &= ~*at(MSR_GLOBAL_OVF_CTRL);
     *value = *at(msr);
     return true;
 }
 
-// As few instructions as a real register takes.
+static bool write(u32 msr, u64 value)
+{
+    *at(msr) = value;
+    return true;
+}
+
+// About as many instructions as a real register takes: in the NMI what has been
+// acknowledged is cleared when the local APIC is unmasked.
 static NOTRACE u64 get(u32 msr)
 {
     return *at(msr);
 }
 
-static NOTRACE NOINLINE void acknowledge(void)
-{
-    *at(MSR_GLOBAL_STATUS) &= ~*at(MSR_GLOBAL_OVF_CTRL);
-}
-
 static NOTRACE void set(u64 value, u32 msr)
 {
     *at(msr) = value;
-    if (msr == MSR_GLOBAL_OVF_CTRL)
-        acknowledge();
 }
 
-static bool write(u32 msr, u64 value)
+static NOTRACE void unmask(void)
 {
-    set(value, msr);
-    return true;
+    *at(MSR_GLOBAL_STATUS) = 0;
+    pmu_machine_io.unmask_lvt();
 }
 
 static void count(u32 msr, u64 bit)
@@ -95,6 +98,7 @@ static void cpuid_of(u32 leaf, u32 subleaf UNUSED, u32 r[4])
 
 // The local APIC is the machine's.
 static struct pmu_io io = {
+    .unmask_lvt = unmask,
     .read = read,
     .write = write,
     .get = get,
@@ -109,7 +113,7 @@ static u32 sample_cost(void)
     u32 n = (u32)__builtin_ctz(pmu_this_cpu()->sampling);
     const struct pmu_counter *c = &pmu_this_cpu()->pmu.counter[n];
     *at(c->value) = 3;
-    *at(MSR_GLOBAL_STATUS) |= pmu_global_bits(1u << n);
+    *at(MSR_GLOBAL_STATUS) = pmu_global_bits(1u << n);
     u32 t0 = (u32)rdtsc(), t1 = (u32)rdtsc();
     __asm__ volatile("int $2" ::: "memory", "cc");
     u32 t2 = (u32)rdtsc();
@@ -154,7 +158,6 @@ KERNEL_TEST(pmc_cost)
         return;
     }
     pmu_why_not();
-    io.unmask_lvt = pmu_machine_io.unmask_lvt;
     io.mask_lvt = pmu_machine_io.mask_lvt;
     measure(1, 0);
     measure(1, SPROFILE_O_RANDOM);

@@ -51,8 +51,8 @@ def test_a_counters_sample():
     costs = {(int(version), bool(random)): int(cost) for version, random, cost in
              re.findall(r"pmc: version (\d)(, random)?: a sample takes (\d+)",
                         result.output)}
-    assert costs[1, False] <= 540 and costs[4, False] <= 660, costs
-    assert costs[1, True] <= 660 and costs[4, True] <= 780, costs
+    assert costs[1, False] <= 520 and costs[4, False] <= 600, costs
+    assert costs[1, True] <= 620 and costs[4, True] <= 700, costs
 
 
 # The tool reads samples while the loop runs, with and without chains.

@@ -37,17 +37,24 @@ static ALWAYS_INLINE bool negative(const struct pmu_counter *c, u64 value)
     return (u32)(value >> 32) >> (c->width - 33) & 1;
 }
 
+// The status bits of `among`, and those of no counter (all in the upper half).
+static ALWAYS_INLINE u64 status_of(const struct pmu *p, u32 among)
+{
+    u64 status = p->io->get(p->global_status);
+    u32 fixed = among >> PMU_FIXED | (u32)(p->other_status >> 32);
+    return (u64)((u32)(status >> 32) & fixed) << 32 |
+           ((u32)status & among & PMU_GENERAL_MASK);
+}
+
 // Acknowledges only the bits of `among` and those of no counter: the bit of
 // another counter is the only trace of an overflow whose NMI is still to
 // arrive.
 static u32 acknowledged(const struct pmu *p, u32 among)
 {
-    u64 status = p->io->get(p->global_status);
-    status &= pmu_global_bits(among) | p->other_status;
-    if (!status)
-        return 0;
-    p->io->set(status, p->global_reset);
-    return pmu_of_global_bits(status) & among;
+    u64 status = status_of(p, among);
+    if (status)
+        p->io->set(status, p->global_reset);
+    return pmu_of_global_bits(status);
 }
 
 u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among)
@@ -138,8 +145,7 @@ static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
                                          const struct trapframe *tf)
 {
     const struct pmu *p = &c->pmu;
-    u64 ours = pmu_global_bits(READ_ONCE(c->armed)) | p->other_status;
-    u64 status = p->io->get(p->global_status) & ours;
+    u64 status = status_of(p, READ_ONCE(c->armed));
     u32 served = 0, rounds = ROUNDS_MAX;
     do {
         if (likely(status))
@@ -150,7 +156,7 @@ static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
             serve_one(c, n, pmu_read(p, n), tf);
         }
         p->io->unmask_lvt();
-        status = p->io->get(p->global_status) & ours;
+        status = status_of(p, READ_ONCE(c->armed));
     } while (unlikely(status) && --rounds);
     return served;
 }
