@@ -192,19 +192,30 @@ enum sprofile_count_kind {
     SPROFILE_COUNT_UNKNOWN = 4, // there is no such event
 };
 
+// The turns of an event go to these parts in rotation.
+#define SPROFILE_PARTS 17
+struct sprofile_part {
+    uint64_t value, running;
+};
+
 // If there are more events than counters, they are multiplexed: value * enabled
-// / running estimates the full count; `running` 0: unknown.
+// / running estimates the full count; `running` 0: unknown. How much the turns
+// differ is seen from the parts, whose sums are `value` and `running`.
 struct sprofile_count {
     uint32_t kind; // enum sprofile_count_kind
     uint32_t reserved;
     uint64_t value;
     uint64_t enabled, running; // TSC cycles: requested for; had a counter for
     char why[64];
+    struct sprofile_part part[SPROFILE_PARTS]; // of the performance counters'
 };
 
 struct sprofile_counts {
     uint32_t events;
     uint32_t tasks; // living targets
+    // Counters of each CPU, general and fixed-function ones; of the CPU that
+    // has the fewest. 0: no event needs them.
+    uint32_t general, fixed;
     uint64_t elapsed_ns, tsc_hz;
     struct sprofile_count count[SPROFILE_COUNTS_MAX];
     // Its cycles: of all CPUs since the counts began.

@@ -16,6 +16,7 @@
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/profile/expected_samples.h"
+#include "kernel/profile/offered.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/task/task.h"
 #include "kernel/time/ledger.h"
@@ -48,14 +49,6 @@ static u64 cycles_of(u32 cpu, enum sample_way way)
     return accounted + irq_count(cpu, vector) * overhead;
 }
 
-static u64 offered(const struct session_cpu *c)
-{
-    u64 ticks = counter_read(&c->others) + counter_read(&c->throttled);
-    for (u32 mode = 0; mode < MODES; mode++)
-        ticks += counter_read(&c->taken[mode]);
-    return ticks - counter_read(&c->merged);
-}
-
 static enum sample_way way_of(const struct sample_source *s, u32 cpu)
 {
     if (s->point)
@@ -63,11 +56,16 @@ static enum sample_way way_of(const struct sample_source *s, u32 cpu)
     return s->nmi && !(s->sends && cpu == 0) ? BY_NMI : BY_IRQ;
 }
 
-// Interrupts that a session was offered since the costs were last divided.
-static u64 newly_offered(const struct session *s, u32 cpu, enum sample_way way)
+// Interrupts that a session was offered since the costs were last divided: read
+// once, as it may be offered more of them concurrently.
+static u64 newly_offered(const struct session *s, struct session_cpu *c,
+                         enum sample_way way)
 {
-    const struct session_cpu *c = &s->cpu[cpu];
-    return way_of(s->source, cpu) == way ? offered(c) - c->charged_for : 0;
+    u32 cpu = (u32)(c - s->cpu);
+    c->newly = 0;
+    if (way_of(s->source, cpu) == way)
+        c->newly = offered_newly(&c->charged_for, c->taken, MODES + 1);
+    return c->newly;
 }
 
 static void divide(u32 cpu, enum sample_way way)
@@ -76,15 +74,12 @@ static void divide(u32 cpu, enum sample_way way)
     u64 all = 0;
     divided[cpu][way] = so_far;
     FOR_EACH_SESSION(s)
-    all += newly_offered(s, cpu, way);
+    all += newly_offered(s, &s->cpu[cpu], way);
     FOR_EACH_SESSION(s)
     {
-        u64 n = newly_offered(s, cpu, way);
-        if (!n)
-            continue;
+        u64 n = s->cpu[cpu].newly;
         s->cost += expected_share(whole, n, all - n);
         s->interrupts += n;
-        s->cpu[cpu].charged_for += n;
     }
 }
 

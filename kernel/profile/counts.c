@@ -27,7 +27,8 @@
 #include "lib/string.h"
 
 #define COUNTS_MAX 16
-#define TURN_NS (10 * NSEC_PER_MSEC)
+// Between two reads of counters that need not be shared.
+#define READ_NS (10 * NSEC_PER_MSEC)
 #define KNOWN_FLAGS (SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN)
 
 // Software events, which the kernel counts.
@@ -112,10 +113,11 @@ static void turn(struct callout *c)
 {
     assert_checked(!irqs_enabled());
     u32 in = per_cpu[this_cpu()->id].counted.in;
+    bool shared = false;
     for (u32 left = in; left; left &= left - 1)
-        pmu_counting_turn(group_of((u32)__builtin_ctz(left)));
+        shared |= pmu_counting_turn(group_of((u32)__builtin_ctz(left)));
     if (in)
-        callout_set(c, clock_now_ns() + TURN_NS);
+        callout_set(c, clock_now_ns() + (shared ? PMU_TURN_NS : READ_NS));
 }
 
 static void counts_switched(void)
@@ -128,7 +130,7 @@ static void counts_switched(void)
     counted_switch(&per_cpu[cpu].counted, wanted, &group_ops);
     if (wanted && !callout_pending(&per_cpu[cpu].turn)) {
         callout_init(&per_cpu[cpu].turn, turn, CALLOUT_INTERRUPT);
-        callout_set(&per_cpu[cpu].turn, clock_now_ns() + TURN_NS);
+        callout_set(&per_cpu[cpu].turn, clock_now_ns() + PMU_TURN_NS);
     }
 }
 
@@ -351,6 +353,16 @@ static u64 time_of(enum software_event event, const struct sums *sums)
     return time_of(USER_TIME, sums) + time_of(KERNEL_TIME, sums);
 }
 
+static void put_parts(const struct pmu_counting *group, u32 index,
+                      struct sprofile_count *out)
+{
+    struct pmu_part parts[PMU_PARTS];
+    pmu_counting_parts(group, index, parts);
+    for (u32 i = 0; i < PMU_PARTS; i++)
+        out->part[i] =
+            (struct sprofile_part){ parts[i].value, parts[i].running };
+}
+
 static void put(const struct event *e, const struct sums *sums,
                 const struct pmu_count *group, struct sprofile_count *out)
 {
@@ -368,6 +380,18 @@ static void put(const struct event *e, const struct sums *sums,
         out->value = e->kind == SPROFILE_COUNT_NS ? time_of(e->software, sums)
                                                   : sums->of[e->software];
         out->enabled = out->running = sums->of[TASK_CLOCK];
+    }
+}
+
+// CPUs may differ: the fewest.
+static void put_counters(struct sprofile_counts *out)
+{
+    out->general = out->fixed = UINT32_MAX;
+    for (u32 i = 0; i < cpu_count; i++) {
+        struct pmu_info info;
+        pmu_info(i, &info);
+        out->general = MIN(out->general, info.general);
+        out->fixed = MIN(out->fixed, info.fixed);
     }
 }
 
@@ -399,8 +423,14 @@ void counts_read(struct stream *s, struct sprofile_counts *out)
         .tsc_hz = clock_tsc_hz(),
         .elapsed_ns = stream_elapsed_ns(s),
     };
-    for (u32 i = 0; i < c->events; i++)
-        put(&c->event[i], &sums, group, &out->count[i]);
+    for (u32 i = 0; i < c->events; i++) {
+        const struct event *e = &c->event[i];
+        put(e, &sums, group, &out->count[i]);
+        if (!e->why_not && e->software == SOFTWARE_EVENTS)
+            put_parts(c->group, e->group_index, &out->count[i]);
+    }
+    if (c->group)
+        put_counters(out);
     read_clock(c, &out->clock);
     mutex_unlock(&streams_lock);
 }

@@ -29,15 +29,12 @@ struct pmc_source {
 
 static struct pmc_source pmc_sources[PMC_EVENTS];
 
-// The state of each source on each CPU, written only in its NMIs while the
+// The period of each source on each CPU, written only in its NMIs while the
 // source runs.
-struct pmc_state {
-    struct pace pace;
-    u64 period; // the current one, in events
-    u32 merge_shift;
-};
-static struct pmc_state *states[CPU_MAX];
-CPU_MEMORY(states, PMC_EVENTS);
+static struct pace *paces[CPU_MAX];
+CPU_MEMORY(paces, PMC_EVENTS);
+static struct pace_nmis nmis[CPU_MAX];
+static u32 running; // sources; streams_lock
 
 static struct pmc_source *mine(const struct sample_source *s)
 {
@@ -47,17 +44,16 @@ static struct pmc_source *mine(const struct sample_source *s)
 static u64 counter_due(struct pmu_sampling *sampling,
                        const struct trapframe *tf, u32 periods)
 {
-    u64 began = rdtsc();
+    struct sample_hit hit = { .tf = tf, .time = rdtsc() };
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
-    struct pmc_state *state = &states[this_cpu()->id][s->index];
-    // A stretched period accounts for several.
-    struct sample_hit hit = { tf, periods << state->merge_shift,
-                              periods * state->period, began };
+    u32 cpu = this_cpu_read(id);
+    struct pace *p = &paces[cpu][s->index];
+    hit.ticks = periods << p->merge_shift; // a stretched one is several
+    hit.period = pace_weight(p, periods, sampling->event.kernel);
     sample_take(&s->source, &hit);
-    pace_spent(&state->pace, sample_nmi_cycles(), began);
-    state->merge_shift = state->pace.merge_shift;
-    state->period = pace_next(&state->pace, began);
-    return state->period;
+    pace_charge(&nmis[cpu], p, s->index, sample_nmi_cycles());
+    pace_spent(p, READ_ONCE(running), hit.time);
+    return pace_next(p, hit.time);
 }
 
 // The initial period for about `hz` samples a second: cycles are assumed at the
@@ -73,14 +69,12 @@ static void init_pace(struct pmc_source *s, const struct sample_rate *rate,
                       u64 period, u64 target)
 {
     for (u32 i = 0; i < cpu_count; i++) {
-        struct pmc_state *state = &states[i][s->index];
         u32 seed = 0;
         if (rate->random)
             random_bytes(&seed, sizeof(seed));
-        pace_init(&state->pace, period, target, rate->random ? seed | 1 : 0,
+        pace_init(&paces[i][s->index], period, target,
+                  rate->random ? seed | 1 : 0,
                   (u32)clock_tsc_hz() / WINDOWS_PER_SECOND);
-        state->period = period;
-        state->merge_shift = 0;
     }
 }
 
@@ -103,9 +97,12 @@ static int pmc_start(const struct sample_source *source,
     init_pace(s, rate, period, follows ? clock_tsc_hz() / rate->hz : 0);
     sampling->period = period;
     sampling->due = counter_due;
+    WRITE_ONCE(running, running + 1);
     int err = pmu_sampling_start(sampling);
-    if (err)
+    if (err) {
+        WRITE_ONCE(running, running - 1);
         return err;
+    }
     if (rate->period)
         rate->hz = 0;
     rate->period = follows ? 0 : period;
@@ -115,6 +112,7 @@ static int pmc_start(const struct sample_source *source,
 static void pmc_stop(const struct sample_source *source)
 {
     pmu_sampling_stop(&mine(source)->sampling);
+    WRITE_ONCE(running, running - 1);
 }
 
 static u32 pmc_vector(const struct sample_source *s UNUSED)

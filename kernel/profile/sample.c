@@ -192,14 +192,12 @@ static NOINLINE bool report_lost(struct session_cpu *c, u64 time)
     return true;
 }
 
-// Counts ticks that yield no sample. All but one of them had no interrupt of
-// their own: `merged` counts those.
+// An interrupt that yields no sample, and its ticks.
 static ALWAYS_INLINE void count_ticks(struct session_cpu *c, struct counter *as,
                                       u32 ticks)
 {
     counter_add(as, ticks);
-    if (unlikely(ticks > 1))
-        counter_add(&c->merged, ticks - 1);
+    counter_add(&c->taken[NOT_TAKEN], 1);
 }
 
 // The rare cases: late ticks merged into this one, interrupts off.

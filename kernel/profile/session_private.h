@@ -17,6 +17,7 @@
 #define SESSIONS_MAX 16
 
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
+#define NOT_TAKEN MODES // interrupts that yield no sample
 
 struct record;
 
@@ -33,11 +34,11 @@ struct session_cpu {
                        const struct trapframe *tf);
     u32 lost_since; // samples lost and not yet reported
     // Written by sample_take on this CPU, read by session_info on any.
-    struct counter taken[MODES], lost, irqs_off, others, missed, throttled;
+    // Each interrupt is counted in one of `taken`.
+    struct counter taken[MODES + 1], lost, irqs_off, others, missed, throttled;
     struct counter unreadable;
-    struct counter merged; // ticks of `others` and `throttled` that had no
-                           // interrupt of their own
-    u64 charged_for;       // interrupts charged so far (cost.c); streams_lock
+    u64 charged_for, newly; // interrupts until the last division of the costs,
+                            // and in it (cost.c); streams_lock
 };
 
 // The modes in which ticks come due. Timer sources: all. A cycle counter: those

@@ -46,12 +46,18 @@ static NOTRACE NOINLINE UNUSED u32 cost_meter_dear(struct cost_meter *m,
     return limit;
 }
 
+// A cost, up to the limit.
+static ALWAYS_INLINE u32 cost_meter_believed(struct cost_meter *m, u32 cost)
+{
+    return likely(cost <= m->usual) ? cost : cost_meter_dear(m, cost);
+}
+
 // The growth of the sum since the last reading, up to the limit.
 static ALWAYS_INLINE u32 cost_meter_read(struct cost_meter *m, u32 sum)
 {
     u32 cost = sum - m->sum;
     m->sum = sum;
-    return likely(cost <= m->usual) ? cost : cost_meter_dear(m, cost);
+    return cost_meter_believed(m, cost);
 }
 
 // Called at the beginning of each window of `window` cycles. One reading is

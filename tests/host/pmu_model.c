@@ -246,6 +246,23 @@ void model_nmi(void)
 
 // --- the machine ------------------------------------------------------------
 
+// These must not fault: the register has been tried.
+static u64 model_get(u32 msr)
+{
+    u64 value = 0;
+    bool exists = model_read(msr, &value);
+
+    assert(exists);
+    return value;
+}
+
+static void model_set(u64 value, u32 msr)
+{
+    bool exists = model_write(msr, value);
+
+    assert(exists);
+}
+
 static void model_unmask(void)
 {
     model_run(model.access_cost);
@@ -266,6 +283,8 @@ static void model_work(void)
 const struct pmu_io model_io = {
     .read = model_read,
     .write = model_write,
+    .get = model_get,
+    .set = model_set,
     .cpuid = model_cpuid,
     .unmask_lvt = model_unmask,
     .mask_lvt = model_mask,

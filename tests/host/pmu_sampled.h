@@ -8,7 +8,7 @@
 static struct pmu_cpu cpu;
 static u64 samples[PMU_COUNTERS], weights[PMU_COUNTERS];
 static u64 unknown;
-static u64 next_period; // what on_sample returns
+static u64 next_period; // what on_sample returns; 0: the same again
 
 static const struct model_type *const types[] = {
     &model_p6,   &model_v1,   &model_v2,    &model_v3,  &model_v4,
@@ -17,18 +17,33 @@ static const struct model_type *const types[] = {
     &model_zen3, &model_zen4,
 };
 
-static inline u64 on_sample(void *arg, u32 n, u32 weight)
+static struct pmu_sampling users[PMU_COUNTERS];
+
+static inline u64 on_sample(struct pmu_sampling *user,
+                            const struct trapframe *tf, u32 weight)
 {
-    assert_ptr_equal(arg, &samples);
+    u32 n = (u32)(user - users);
+
+    assert_ptr_equal(tf, &samples);
     assert_true(weight > 0);
     samples[n]++;
     weights[n] += weight;
-    return next_period;
+    return next_period > 0 ? next_period : cpu.slot[n].period;
+}
+
+// After detection: all samples go to `due`.
+static inline void use_counters(u64 (*due)(struct pmu_sampling *,
+                                           const struct trapframe *, u32))
+{
+    for (u32 n = 0; n < PMU_COUNTERS; n++) {
+        users[n].due = due;
+        cpu.slot[n].user = &users[n];
+    }
 }
 
 static inline void on_nmi(void)
 {
-    if (!pmu_overflow(&cpu, model.eip, on_sample, &samples))
+    if (!pmu_overflow(&cpu, (void *)&samples, model.eip))
         unknown++;
 }
 
@@ -36,6 +51,7 @@ static inline void begin(const struct model_type *type)
 {
     model_init(type);
     assert_null(pmu_detect(&cpu, &model_io));
+    use_counters(on_sample);
     model.handler = on_nmi;
     model.faults = model.lost = 0;
     model.eip = 0x1000;

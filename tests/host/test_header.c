@@ -196,6 +196,13 @@ static void by_period(void **state UNUSED)
     says_not("expected");
     print(&info, &asked, true);
     says("\"expected\": null,\n");
+    says_not("was asked");
+    asked.period = 70000; // beside a session that began earlier
+    print(&info, &asked, false);
+    says("every 1000 cycles on 2 CPUs, at fixed distances; every 70000 was "
+         "asked\n");
+    print(&info, &asked, true);
+    says("\"period_asked\": 70000,\n");
 }
 
 // At a rate, the expected number of samples is known only for cycles.

@@ -85,23 +85,28 @@ static void at_random(void **state UNUSED)
     }
 }
 
+static void spend(struct pace *p, u32 cost, u64 now)
+{
+    p->spent += cost_meter_believed(&p->meter, cost);
+    pace_spent(p, 1, now);
+}
+
 // Each sample costs 50,000 cycles: sampling is limited to about a quarter of
 // the CPU. When samples become cheap, the requested period returns.
 static void throttles(void **state UNUSED)
 {
     struct pace p;
     u64 now = 1, spent = 0, start;
-    u32 sum = (u32)random_u64();
 
     pace_init(&p, 1000, 0, 0, WINDOW);
     for (u32 i = 0; i < 1000; i++) {
         now += pace_next(&p, now) + 50000;
-        pace_spent(&p, sum += 50000, now);
+        spend(&p, 50000, now);
     }
     start = now;
     for (u32 i = 0; i < 10000; i++) {
         now += pace_next(&p, now) + 50000;
-        pace_spent(&p, sum += 50000, now);
+        spend(&p, 50000, now);
         spent += 50000;
     }
     assert_true(p.merge_shift > 0);
@@ -109,27 +114,46 @@ static void throttles(void **state UNUSED)
     assert_true(spent * 100 / (now - start) >= 4);
     for (u32 i = 0; i < 100000; i++) {
         now += pace_next(&p, now);
-        pace_spent(&p, sum += 10, now);
+        spend(&p, 10, now);
     }
     assert_int_equal(p.merge_shift, 0);
     assert_int_equal(pace_next(&p, now), 1000);
 }
 
-// Events so rare that whole windows pass between two of them, beside other
-// sources: the period increases only if all sampling exceeds a quarter.
-static void rare_events(void **state UNUSED)
+// The cost of an NMI is charged to the events that it sampled.
+static void charged(void **state UNUSED)
 {
-    for (u32 percent = 5; percent <= 50; percent += 5) {
-        struct pace p;
-        u64 now = 1;
-        u32 sum = 0;
+    struct pace p[3];
+    struct pace_nmis n = { .sum = (u32)random_u64() };
+    u32 start = n.sum;
 
-        pace_init(&p, 1000, 0, 0, WINDOW);
-        for (u32 i = 0; i < 100; i++) {
-            now += 3 * WINDOW;
-            pace_spent(&p, sum += 3 * WINDOW / 100 * percent, now);
-        }
-        assert_int_equal(p.merge_shift > 0, percent > 25);
+    for (u32 i = 0; i < 3; i++)
+        pace_init(&p[i], 1000, 0, 0, WINDOW);
+    pace_charge(&n, &p[1], 1, start + 10); // the 10 are of no event's NMI
+    pace_charge(&n, &p[0], 0, start + 310);
+    pace_charge(&n, &p[2], 2, start + 310);
+    pace_charge(&n, &p[2], 2, start + 1110);
+    pace_charge(&n, &p[1], 1, start + 1160);
+    assert_int_equal(p[0].spent, 400);
+    assert_int_equal(p[1].spent, 300);
+    assert_int_equal(p[2].spent, 400 + 50);
+}
+
+// A sample's weight is the mean distance: not the one that was drawn, and only
+// for a user's event what has passed beyond it.
+static void weights(void **state UNUSED)
+{
+    struct pace p;
+
+    pace_init(&p, 1000, 0, 99, WINDOW);
+    p.merge_shift = 2;
+    p.mean = 4000;
+    for (u32 i = 0; i < 1000; i++) {
+        u64 drawn = pace_next(&p, i);
+        assert_int_equal(pace_weight(&p, 1, false), 4000);
+        assert_int_equal(pace_weight(&p, 1, true), 4000);
+        assert_int_equal(pace_weight(&p, 3, false), 4000 + 2 * drawn);
+        assert_int_equal(pace_weight(&p, 3, true), 4000);
     }
 }
 
@@ -138,17 +162,16 @@ static void stolen_time(void **state UNUSED)
 {
     struct pace p;
     u64 now = 1;
-    u32 sum = 0;
 
     pace_init(&p, 1000, 0, 0, WINDOW);
     for (u32 i = 0; i < 10000; i++) {
         now += 1000000;
-        sum += 1000;
+        u32 cost = 1000;
         if (i % 100 == 0) {
             now += 2 * WINDOW;
-            sum += 2 * WINDOW;
+            cost += 2 * WINDOW;
         }
-        pace_spent(&p, sum, now);
+        spend(&p, cost, now);
         assert_int_equal(pace_next(&p, now), 1000);
     }
 }
@@ -161,7 +184,8 @@ int main(void)
         cmocka_unit_test(survives_a_pause),
         cmocka_unit_test(at_random),
         cmocka_unit_test(throttles),
-        cmocka_unit_test(rare_events),
+        cmocka_unit_test(charged),
+        cmocka_unit_test(weights),
         cmocka_unit_test(stolen_time),
     };
 

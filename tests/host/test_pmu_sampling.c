@@ -136,7 +136,7 @@ static void reload_before_unmask(void)
     if (p->global_status)
         p->io->write(p->global_reset, pmu_global_bits(cpu.armed));
     samples[only]++;
-    pmu_load(&cpu, only);
+    pmu_load(&cpu, only, (u32)cpu.slot[only].period);
     p->io->unmask_lvt();
 }
 
@@ -144,7 +144,7 @@ static void never_acknowledge(void)
 {
     cpu.pmu.io->unmask_lvt();
     samples[only]++;
-    pmu_load(&cpu, only);
+    pmu_load(&cpu, only, (u32)cpu.slot[only].period);
 }
 
 static void never_unmask(void)
@@ -153,7 +153,7 @@ static void never_unmask(void)
 
     samples[only]++;
     p->io->write(p->global_reset, pmu_global_bits(cpu.armed));
-    pmu_load(&cpu, only);
+    pmu_load(&cpu, only, (u32)cpu.slot[only].period);
 }
 
 static u64 with_handler(const struct model_type *type, u64 period,
@@ -196,7 +196,7 @@ static void scan_before_unmask(void)
     for (u32 n = 0; n < 2; n++) {
         if (overflowed & 1u << n) {
             samples[n]++;
-            pmu_load(&cpu, n);
+            pmu_load(&cpu, n, (u32)cpu.slot[n].period);
         }
     }
 }

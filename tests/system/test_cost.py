@@ -43,6 +43,18 @@ def test_interrupts(options, alone):
     assert abs(said * within / more - 1) < 0.1, (said, more / within, r)
 
 
+def test_a_counters_sample():
+    """On counters made of memory, in a kernel thread: without status bits, and with them
+    and a gate (four more registers)."""
+    result = vm(None, "--console", "--kargs", "test=pmc_cost", *ICOUNT, smp=1)
+    assert result.status == 0, result
+    costs = {(int(version), bool(random)): int(cost) for version, random, cost in
+             re.findall(r"pmc: version (\d)(, random)?: a sample takes (\d+)",
+                        result.output)}
+    assert costs[1, False] <= 520 and costs[4, False] <= 600, costs
+    assert costs[1, True] <= 620 and costs[4, True] <= 700, costs
+
+
 # The tool reads samples while the loop runs, with and without chains.
 @pytest.mark.parametrize("options", ("-F 8000 -g -o /tmp/file",
                                      "-F 8000 -s lapic -o /tmp/file"))

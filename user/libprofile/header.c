@@ -97,6 +97,8 @@ static void print_source(FILE *out, const struct sprofile_info *info,
         fprintf(out, "; it counts no %s", o->event);
     if (o->rate_hz != 0 && info->rate_hz != 0 && o->rate_hz != info->rate_hz)
         fprintf(out, "; %u Hz was asked", o->rate_hz);
+    if (o->period != 0 && o->period != info->period)
+        fprintf(out, "; every %" PRIu64 " was asked", o->period);
     fputc('\n', out);
     if (info->instead_of[0] == '\0')
         return;

@@ -71,6 +71,7 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_number(out, "rate_hz", info->rate_hz);
     print_number(out, "rate_hz_asked", asked->rate_hz);
     print_number(out, "period", info->period);
+    print_number(out, "period_asked", asked->period);
     print_number(out, "random", info->random);
     print_number(out, "cpus", info->cpus);
     print_samples(out, info, unknown);

@@ -3,17 +3,17 @@
 #include "profile.h"
 
 #include "user/libprofile/core_clock.h"
+#include "user/libprofile/multiplexed.h"
 #include "user/libstrobe/child.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define USAGE_STATUS 2
-#define TURN_MS 10 // as in kernel/profile/counts.c
-#define TURNS_ENOUGH 10
 #define NAME_WIDTH (SPROFILE_EVENT_NAME + 1)
 
 #define DEFAULT_EVENTS                                                     \
@@ -38,11 +38,10 @@ static const char usage_text[] =
     "  --help         this text\n"
     "Up to 16 events. If they exceed the counters they are multiplexed: "
     "counts\n"
-    "are then estimates, unreliable below 100 ms, and marked as such. The "
-    "exit\n"
-    "status is the program's. (For a program named stat: profile ./stat, or "
-    "its\n"
-    "path.)\n";
+    "are then estimates, with 95 % intervals. The exit status is the "
+    "program's. "
+    "(For\n"
+    "a program named stat: profile ./stat, or its path.)\n";
 
 struct stat_settings {
     struct sprofile_count_options options;
@@ -128,18 +127,12 @@ static const char *why_not(const struct sprofile_count *c)
                           : "the program did not run";
 }
 
-// Scales a multiplexed count to the whole time that the event was enabled.
-static double estimate(const struct sprofile_count *c)
-{
-    return (double)c->value * c->enabled / c->running;
-}
-
 static double value_of(const struct sprofile_counts *counts,
                        const struct sprofile_count_options *o, const char *name)
 {
     for (uint32_t i = 0; i < counts->events; i++) {
         if (strcmp(o->event[i], name) == 0 && is_counted(&counts->count[i]))
-            return estimate(&counts->count[i]);
+            return multiplexed_estimate(&counts->count[i]);
     }
     return 0;
 }
@@ -174,16 +167,20 @@ static void meaning(char *out, size_t size,
     }
 }
 
-// Events share the counters in turns of 10 ms. With few turns the estimate is a
-// guess: the program may behave differently in the other turns.
+static bool is_shared(const struct sprofile_count *c)
+{
+    return is_counted(c) && c->running < c->enabled;
+}
+
 static void print_turns(const struct sprofile_count *c, uint64_t tsc_hz)
 {
-    double had = 1e3 * c->running / tsc_hz, of = 1e3 * c->enabled / tsc_hz;
+    double margin = multiplexed_margin(c);
 
-    if (had < TURN_MS * TURNS_ENOUGH)
-        printf(" (a guess: counted in %.0f of %.0f ms)", had, of);
+    if (isnan(margin))
+        printf(" (a guess: counted in one turn, %.1f of %.1f ms)",
+               1e3 * c->running / tsc_hz, 1e3 * c->enabled / tsc_hz);
     else
-        printf(" (estimated: it had a counter %.1f %% of the time)",
+        printf(" (+- %.0f: counted in %.1f %% of the time)", margin,
                100.0 * c->running / c->enabled);
 }
 
@@ -198,7 +195,7 @@ static void print_count(const struct sprofile_counts *counts,
         printf("%16s   %s: %s\n", "not counted", name, why_not(c));
         return;
     }
-    double value = estimate(c);
+    double value = multiplexed_estimate(c);
     if (c->kind == SPROFILE_COUNT_NS)
         printf("%13.6f ms   %s", value / 1e6, name);
     else
@@ -206,9 +203,23 @@ static void print_count(const struct sprofile_counts *counts,
     meaning(note, sizeof(note), counts, o, name, value);
     if (note[0] != '\0')
         printf("%*s# %s", (int)(NAME_WIDTH - strlen(name)), "", note);
-    if (c->running < c->enabled)
+    if (is_shared(c))
         print_turns(c, counts->tsc_hz);
     putchar('\n');
+}
+
+static void print_counters(const struct sprofile_counts *counts)
+{
+    bool shared = false;
+
+    if (counts->general + counts->fixed == 0)
+        return;
+    printf("Counters: %u on each CPU", counts->general);
+    if (counts->fixed > 0)
+        printf(", and %u for one event each", counts->fixed);
+    for (uint32_t i = 0; i < counts->events; i++)
+        shared |= is_shared(&counts->count[i]);
+    puts(shared ? "; the events take turns" : "");
 }
 
 static void print(const struct stat_settings *s, const struct child *child,
@@ -216,8 +227,10 @@ static void print(const struct stat_settings *s, const struct child *child,
 {
     fputs("Counts of ", stdout);
     put_printable(stdout, child->path);
-    printf(" (task %d)%s\n\n", child->pid,
+    printf(" (task %d)%s\n", child->pid,
            s->options.flags & SPROFILE_O_CHILDREN ? " and its children" : "");
+    print_counters(counts);
+    putchar('\n');
     for (uint32_t i = 0; i < counts->events; i++)
         print_count(counts, &s->options, i);
     printf("\n%14.9f s   elapsed\n", counts->elapsed_ns / 1e9);
@@ -225,6 +238,16 @@ static void print(const struct stat_settings *s, const struct child *child,
         printf("%16u   of its tasks live on, and are not waited for\n",
                counts->tasks);
     core_clock_print(stdout, &counts->clock, counts->tsc_hz);
+}
+
+static void print_margin(const struct sprofile_count *c)
+{
+    double margin = is_shared(c) ? multiplexed_margin(c) : 0;
+
+    if (!is_counted(c) || isnan(margin))
+        fputs("null", stdout);
+    else
+        printf("%.0f", margin);
 }
 
 static void print_json(const struct stat_settings *s, const struct child *child,
@@ -235,6 +258,8 @@ static void print_json(const struct stat_settings *s, const struct child *child,
     printf(",\n  \"task\": %d, \"elapsed_ns\": %" PRIu64
            ", \"tsc_hz\": %" PRIu64 ", \"alive\": %u,\n",
            child->pid, counts->elapsed_ns, counts->tsc_hz, counts->tasks);
+    printf("  \"general_counters\": %u, \"fixed_counters\": %u,\n",
+           counts->general, counts->fixed);
     core_clock_print_json(stdout, &counts->clock);
     printf("  \"counts\": [");
     for (uint32_t i = 0; i < counts->events; i++) {
@@ -245,8 +270,10 @@ static void print_json(const struct stat_settings *s, const struct child *child,
         json_string(stdout, name, strlen(name));
         printf(
             ", \"counted\": %s, \"value\": %" PRIu64 ", \"enabled\": %" PRIu64
-            ", \"running\": %" PRIu64 ", \"why\": ",
+            ", \"running\": %" PRIu64 ", \"margin\": ",
             is_counted(c) ? "true" : "false", c->value, c->enabled, c->running);
+        print_margin(c);
+        fputs(", \"why\": ", stdout);
         json_string(stdout, why, strlen(why));
         putchar('}');
     }

@@ -7,53 +7,18 @@
 // stopped.
 
 #include "arch/i386/pmu/counters.h"
-#include "arch/i386/pmu/registers.h"
-
-static u64 width_mask(const struct pmu_counter *c)
-{
-    return (1ull << c->width) - 1;
-}
-
-u64 pmu_read(const struct pmu *p, u32 n)
-{
-    u64 value = 0;
-    p->io->read(p->counter[n].value, &value);
-    return value & width_mask(&p->counter[n]);
-}
-
-u64 pmu_load_max(const struct pmu_counter *c)
-{
-    return (1ull << (c->load_width - 1)) - 1;
-}
 
 bool pmu_write(const struct pmu *p, u32 n, u64 events)
 {
     const struct pmu_counter *c = &p->counter[n];
-    return p->io->write(c->load, -events & width_mask(c));
+    return p->io->write(c->value, -events & ((1ull << c->width) - 1));
 }
 
-void pmu_load(struct pmu_cpu *c, u32 n)
+NOTRACE void pmu_load_first(struct pmu_cpu *c, u32 n, u64 events)
 {
-    struct pmu_slot *s = &c->slot[n];
-    s->loaded = MIN(s->left, pmu_load_max(&c->pmu.counter[n]));
-    pmu_write(&c->pmu, n, s->loaded);
-}
-
-u64 pmu_global_bits(u32 counters)
-{
-    return (counters & PMU_GENERAL_MASK) | (u64)(counters >> PMU_FIXED)
-                                               << GLOBAL_FIXED_SHIFT;
-}
-
-void pmu_gate(const struct pmu_cpu *c, bool open)
-{
-    const struct pmu *p = &c->pmu;
-    u32 enabled = open ? READ_ONCE(c->enabled) : 0;
-    if (p->global_control)
-        p->io->write(p->global_control, p->foreign | pmu_global_bits(enabled));
-    else if (p->kind == PMU_P6)
-        p->io->write(MSR_PERFEVTSEL0,
-                     READ_ONCE(c->select0) | (enabled ? SELECT_EN : 0));
+    u32 first = events > PMU_LOAD_MAX ? PMU_LOAD_MAX : (u32)events;
+    c->slot[n].rest = events - first;
+    pmu_load(c, n, first);
 }
 
 u32 pmu_choose(const struct pmu_cpu *c, u32 allowed)
@@ -107,8 +72,8 @@ void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
         c->pmu.io->unmask_lvt();
     }
     pmu_take_overflows(c, bit); // left over from counting without sampling
-    c->slot[n] = (struct pmu_slot){ .period = period, .left = period };
-    pmu_load(c, n);
+    c->slot[n].period = period;
+    pmu_load_first(c, n, period);
     WRITE_ONCE(c->sampling, c->sampling | bit);
     __atomic_fetch_or(&c->armed, bit, __ATOMIC_SEQ_CST);
     WRITE_ONCE(c->enabled, c->enabled | bit);

@@ -14,6 +14,7 @@
 // field's writer.
 #pragma once
 
+#include "arch/i386/pmu/registers.h"
 #include "arch/pmu.h"
 
 // --- the machine ------------------------------------------------------------
@@ -22,6 +23,9 @@ struct pmu_io {
     // False: the instruction raised #GP; *value is unchanged.
     bool (*read)(u32 msr, u64 *value);
     bool (*write)(u32 msr, u64 value);
+    // The same for a register that has been tried: few instructions.
+    u64 (*get)(u32 msr);
+    void (*set)(u64 value, u32 msr);
     void (*cpuid)(u32 leaf, u32 subleaf, u32 eax_ebx_ecx_edx[4]);
     // LVT PC of the local APIC (SDM vol. 3A, 10.5.1): unmask for NMI delivery,
     // and mask.
@@ -66,12 +70,8 @@ enum pmu_core { PMU_CORE_ONLY, PMU_CORE_PERFORMANCE, PMU_CORE_EFFICIENCY };
 
 struct pmu_counter {
     u32 select; // MSR: event select
-    u32 value;  // MSR: to read
-    u32 load;   // MSR: to write
+    u32 value;  // MSR: the counter
     u8 width;
-    // Number of bits that WRMSR sets; the highest one is sign-extended to
-    // `width`.
-    u8 load_width;
 };
 
 struct pmu {
@@ -126,10 +126,14 @@ u32 pmu_event_count(const struct pmu *p);
 // --- counters of one CPU (counter.c, overflow.c) ----------------------------
 
 struct pmu_slot {
+    struct pmu_sampling *user; // while the counter interrupts
     u64 period;
-    u64 left;   // events until the next sample is due, at the last load
-    u64 loaded; // the part of `left` that the counter was loaded with
+    // Events until the next sample is due, behind those that the counter has
+    // been loaded with: a long period takes several loads.
+    u64 rest;
 };
+// WRMSR sets 32 bits of most counters, and extends the sign (SDM 18.2.5).
+#define PMU_LOAD_MAX 0x7fffffffu
 
 // An owed NMI: it may still arrive although its overflow has been served
 // (overflow.c).
@@ -173,32 +177,69 @@ const char *pmu_lacks(struct pmu_cpu *const *cpus, u32 count,
 u32 pmu_choose(const struct pmu_cpu *c, u32 allowed);
 // Programs counter `n` and starts it at 0. It does not interrupt.
 void pmu_count_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code);
-// Programs counter `n` to interrupt after each `period` (>= 1) events.
+// Programs counter `n` to interrupt after each `period` (>= 1) events. Its slot
+// has its user.
 void pmu_sample_start(struct pmu_cpu *c, u32 n, const struct pmu_code *code,
                       u64 period);
 // Stops counter `n`, of either kind.
 void pmu_stop(struct pmu_cpu *c, u32 n);
 
-// The value of counter `n`, of its width.
-u64 pmu_read(const struct pmu *p, u32 n);
-// The largest number of events after which a loaded counter can overflow.
-u64 pmu_load_max(const struct pmu_counter *c);
-// Loads counter `n` with the rest of its period, or as much as it can hold.
-void pmu_load(struct pmu_cpu *c, u32 n);
 // Writes minus `events` to counter `n`.
 bool pmu_write(const struct pmu *p, u32 n, u64 events);
+
+// Counters have more than 32 bits: the upper part of a value with all bits set.
+static ALWAYS_INLINE u32 pmu_high_mask(const struct pmu_counter *c)
+{
+    return (1u << (c->width - 32)) - 1;
+}
+
+// The value of counter `n`, of its width.
+static ALWAYS_INLINE u64 pmu_read(const struct pmu *p, u32 n)
+{
+    u64 value = p->io->get(p->counter[n].value);
+    return (u64)((u32)(value >> 32) & pmu_high_mask(&p->counter[n])) << 32 |
+           (u32)value;
+}
+
+// Loads counter `n` for the next `events`, 1 to PMU_LOAD_MAX.
+static ALWAYS_INLINE void pmu_load(struct pmu_cpu *c, u32 n, u32 events)
+{
+    const struct pmu_counter *counter = &c->pmu.counter[n];
+    c->pmu.io->set((u64)pmu_high_mask(counter) << 32 | -events, counter->value);
+}
+// The same for a number of any size; the rest is for the next loads.
+void pmu_load_first(struct pmu_cpu *c, u32 n, u64 events);
+
 // The bits of these counters in the global MSRs.
-u64 pmu_global_bits(u32 counters);
+static ALWAYS_INLINE u64 pmu_global_bits(u32 counters)
+{
+    _Static_assert(PMU_FIXED == 16, "fixed counters in the upper half");
+    return (counters & PMU_GENERAL_MASK) | (u64)(counters >> PMU_FIXED) << 32;
+}
+
+// The counters of these bits; bits of no counter are ignored.
+static ALWAYS_INLINE u32 pmu_of_global_bits(u64 bits)
+{
+    u32 fixed = (u32)(bits >> 32) & ((1u << (PMU_COUNTERS - PMU_FIXED)) - 1);
+    return ((u32)bits & PMU_GENERAL_MASK) | fixed << PMU_FIXED;
+}
+
 // The gate: lets all enabled counters run, or none, where the CPU has a global
 // enable.
-void pmu_gate(const struct pmu_cpu *c, bool open);
+static ALWAYS_INLINE void pmu_gate(const struct pmu_cpu *c, bool open)
+{
+    const struct pmu *p = &c->pmu;
+    u32 enabled = open ? READ_ONCE(c->enabled) : 0;
+    if (p->global_control)
+        p->io->set(p->foreign | pmu_global_bits(enabled), p->global_control);
+    else if (p->kind == PMU_P6)
+        p->io->set(READ_ONCE(c->select0) | (enabled ? SELECT_EN : 0),
+                   MSR_PERFEVTSEL0);
+}
 
-// Called for each sample: counter `n` has passed `weight` periods. Returns the
-// next period, or 0 for the same one.
-typedef u64 (*pmu_sample_fn)(void *arg, u32 n, u32 weight);
-
-// Handles an NMI that interrupted `eip`. True: it was a counter's.
-bool pmu_overflow(struct pmu_cpu *c, u32 eip, pmu_sample_fn sample, void *arg);
+// Handles an NMI that interrupted `eip`: calls `due` of each counter's user.
+// True: it was a counter's.
+bool pmu_overflow(struct pmu_cpu *c, const struct trapframe *tf, u32 eip);
 // Returns the counters of `among` that have overflowed, and acknowledges them
 // where the CPU needs that.
 u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among);
@@ -210,7 +251,10 @@ u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among);
 // the counters to other events, so that all events get a turn.
 struct pmu_group {
     u32 events; // number of events
-    u32 first;  // index of the event that chooses its counter first
+    // Indices of the event that chooses its counter first, now and in the next
+    // turn: then it is the first one that has no counter now.
+    u32 first, next;
+    u32 turns; // until now
     struct pmu_code code[PMU_GROUP_EVENTS];
     u8 counter[PMU_GROUP_EVENTS]; // PMU_NONE: not counted now
     u64 start[PMU_GROUP_EVENTS];  // the counter's value at the last read
@@ -219,6 +263,7 @@ struct pmu_group {
     // time has passed in intervals since the last change.
     u64 turn, turned; // TSC cycles; turn 0: only by pmu_group_rotate
     struct pmu_count count[PMU_GROUP_EVENTS];
+    struct pmu_part part[PMU_GROUP_EVENTS][PMU_PARTS];
 };
 
 void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now);

@@ -12,11 +12,11 @@ struct pmu_counting {
     struct per_cpu {
         struct pmu_group group;
         bool in;
-        struct pmu_count copy[PMU_GROUP_EVENTS]; // for pmu_counting_read
-    } cpu[];                                     // of each CPU
+        // For pmu_counting_read and pmu_counting_parts.
+        struct pmu_count copy[PMU_GROUP_EVENTS];
+        struct pmu_part parts[PMU_GROUP_EVENTS][PMU_PARTS];
+    } cpu[]; // of each CPU
 };
-
-#define TURNS_PER_SECOND 100
 
 static u32 bytes_of_all(void)
 {
@@ -49,7 +49,7 @@ int pmu_counting_create(const struct pmu_event *events, u32 count,
     for (u32 i = 0; i < cpu_count; i++) {
         struct pmu_group *g = &c->cpu[i].group;
         g->events = count;
-        g->turn = clock_tsc_hz() / TURNS_PER_SECOND;
+        g->turn = clock_tsc_hz() / (NSEC_PER_SEC / PMU_TURN_NS);
         for (u32 e = 0; e < count; e++) {
             if (!pmu_encode(&pmu_cpus[i]->pmu, &events[e], &g->code[e]))
                 continue;
@@ -78,10 +78,12 @@ void pmu_counting_out(struct pmu_counting *c)
     pmu_group_out(pmu_this_cpu(), &this_cpu_state(c)->group, rdtsc());
 }
 
-void pmu_counting_turn(struct pmu_counting *c)
+bool pmu_counting_turn(struct pmu_counting *c)
 {
-    if (this_cpu_state(c)->in)
-        pmu_group_rotate(pmu_this_cpu(), &this_cpu_state(c)->group, rdtsc());
+    if (!this_cpu_state(c)->in)
+        return false;
+    pmu_group_rotate(pmu_this_cpu(), &this_cpu_state(c)->group, rdtsc());
+    return !pmu_counting_is_exact(c);
 }
 
 // Each CPU fills its own copy, which is constant until the next read.
@@ -91,6 +93,7 @@ static void copy_here(void *arg)
     if (p->in)
         pmu_group_update(pmu_this_cpu(), &p->group, rdtsc());
     memcpy(p->copy, p->group.count, sizeof(p->copy));
+    memcpy(p->parts, p->group.part, sizeof(p->parts));
 }
 
 void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts)
@@ -102,6 +105,19 @@ void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts)
             counts[e].value += c->cpu[i].copy[e].value;
             counts[e].enabled += c->cpu[i].copy[e].enabled;
             counts[e].running += c->cpu[i].copy[e].running;
+        }
+    }
+}
+
+void pmu_counting_parts(const struct pmu_counting *c, u32 event,
+                        struct pmu_part parts[PMU_PARTS])
+{
+    assert(event < c->events);
+    memset(parts, 0, PMU_PARTS * sizeof(*parts));
+    for (u32 i = 0; i < cpu_count; i++) {
+        for (u32 k = 0; k < PMU_PARTS; k++) {
+            parts[k].value += c->cpu[i].parts[event][k].value;
+            parts[k].running += c->cpu[i].parts[event][k].running;
         }
     }
 }

@@ -52,9 +52,7 @@ static void describe_p6(struct pmu *p)
                     (struct pmu_counter){
                         .select = MSR_PERFEVTSEL0 + i,
                         .value = MSR_PERFCTR0 + i,
-                        .load = MSR_PERFCTR0 + i,
                         .width = P6_WIDTH,
-                        .load_width = 32,
                     });
     }
 }
@@ -115,16 +113,12 @@ static void add_general(struct pmu *p, u32 mask, u8 width)
         struct pmu_counter legacy = {
             .select = MSR_PERFEVTSEL0 + i,
             .value = MSR_PERFCTR0 + i,
-            .load = MSR_PERFCTR0 + i,
             .width = width,
-            .load_width = 32,
         };
         struct pmu_counter full = {
             .select = MSR_PMC_GP0_CFG_A + i * MSR_PMC_STEP,
             .value = MSR_PMC_GP0_CTR + i * MSR_PMC_STEP,
-            .load = MSR_PMC_GP0_CTR + i * MSR_PMC_STEP,
             .width = width,
-            .load_width = width,
         };
         add_counter(p, i, new ? full : legacy);
     }
@@ -143,9 +137,7 @@ static void add_fixed(struct pmu *p, u32 mask, u8 width)
                         (struct pmu_counter){
                             .select = MSR_FIXED_CTR_CTRL,
                             .value = msr,
-                            .load = msr,
                             .width = width,
-                            .load_width = width,
                         });
     }
 }
@@ -248,9 +240,7 @@ static const char *describe_amd(struct pmu *p)
             (struct pmu_counter){
                 .select = extended ? MSR_EXT_CTL0 + 2 * i : MSR_K7_CTL0 + i,
                 .value = value,
-                .load = value,
                 .width = AMD_WIDTH,
-                .load_width = AMD_WIDTH,
             });
     }
     return NULL;

@@ -9,10 +9,6 @@
 #include "arch/i386/pmu/counters.h"
 #include "arch/i386/pmu/registers.h"
 
-enum { EAX, EBX, ECX, EDX };
-
-#define FEATURE_PDCM (1u << 15) // CPUID.01H:ECX
-
 // A load value that uses both halves, and the sign of what WRMSR takes.
 #define PROBE_LOAD 0x1234567ull
 // Events until a counter overflows in less than pmu_io's `work`.
@@ -54,26 +50,15 @@ static bool keeps(struct pmu *p, u32 msr, u64 value, struct findings *f)
 
 static bool keeps_load(struct pmu *p, u32 n, struct findings *f)
 {
-    u64 mask = (1ull << p->counter[n].width) - 1;
-    if (!pmu_write(p, n, PROBE_LOAD)) {
+    u64 mask = (1ull << p->counter[n].width) - 1, value;
+    if (!pmu_write(p, n, PROBE_LOAD) ||
+        !p->io->read(p->counter[n].value, &value)) {
         f->fault = true;
         return false;
     }
-    bool kept = pmu_read(p, n) == (-PROBE_LOAD & mask);
+    bool kept = (value & mask) == (-PROBE_LOAD & mask);
     f->ignored |= !kept;
     return kept;
-}
-
-// SDM 18.2.5: with IA32_PERF_CAPABILITIES.FW_WRITE a second MSR takes the full
-// width. Used only if a write shows that it does.
-static void try_full_width(struct pmu *p, u32 n)
-{
-    struct pmu_counter narrow = p->counter[n];
-    p->counter[n].load = MSR_A_PMC0 + n;
-    p->counter[n].load_width = narrow.width;
-    if (!pmu_write(p, n, 1ull << 35) ||
-        pmu_read(p, n) != (1ull << narrow.width) - (1ull << 35))
-        p->counter[n] = narrow;
 }
 
 static bool probe_general(struct pmu_cpu *c, u32 n, struct findings *f)
@@ -211,6 +196,9 @@ static bool status_works(struct pmu_cpu *c)
     u32 n = (u32)__builtin_ctz(p->counters), bit = 1u << n;
     struct pmu_code code = { 0 };
     u64 status = 0;
+    if (!p->io->read(p->global_status, &status) ||
+        !p->io->write(p->global_reset, 0))
+        return false;
     if (n < PMU_FIXED)
         pmu_encode(p, &cycles, &code);
     code.select |= SELECT_INT;
@@ -242,22 +230,6 @@ static const char *reason(const struct pmu *p, const struct findings *f)
     return "the performance counters do not count";
 }
 
-// SDM 18.2.5, full-width writes.
-static void widen_loads(struct pmu *p)
-{
-    u32 r[4] = { 0 };
-    u64 capabilities;
-    p->io->cpuid(1, 0, r);
-    if (p->kind != PMU_INTEL_ARCH || !(r[ECX] & FEATURE_PDCM) ||
-        !p->io->read(MSR_PERF_CAPABILITIES, &capabilities) ||
-        !(capabilities & PERF_CAP_FULL_WRITE))
-        return;
-    for (u32 n = 0; n < LEGACY_COUNTERS; n++) {
-        if (p->counters & 1u << n && p->counter[n].load_width == 32)
-            try_full_width(p, n);
-    }
-}
-
 const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io)
 {
     struct findings f = { 0 };
@@ -278,7 +250,6 @@ const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io)
     if (!p->counters || !probe_global(p, &f))
         return reason(p, &f);
     clear_status(p);
-    widen_loads(p);
     p->counters = see_counting(c);
     if (!p->counters)
         return reason(p, &(struct findings){ 0 });

@@ -23,6 +23,18 @@ static struct mutex pmu_lock = MUTEX_INIT(pmu_lock, "pmu");
 
 // --- registers --------------------------------------------------------------
 
+static NOTRACE u64 get_msr(u32 msr)
+{
+    u64 value;
+    __asm__ volatile("rdmsr" : "=A"(value) : "c"(msr));
+    return value;
+}
+
+static NOTRACE void set_msr(u64 value, u32 msr)
+{
+    __asm__ volatile("wrmsr" ::"A"(value), "c"(msr) : "memory");
+}
+
 static NOTRACE void unmask_lvt(void)
 {
     lapic_counter_nmi(true);
@@ -43,6 +55,8 @@ static void work(void)
 const struct pmu_io pmu_machine_io = {
     .read = read_msr_safely,
     .write = write_msr_safely,
+    .get = get_msr,
+    .set = set_msr,
     .cpuid = cpuid_words,
     .unmask_lvt = unmask_lvt,
     .mask_lvt = mask_lvt,
@@ -54,16 +68,16 @@ const struct pmu_io pmu_machine_io = {
 static bool detected; // pmu_lock
 static const char *reasons[CPU_MAX];
 
-static void detect_here(void *arg UNUSED)
+void pmu_detect_here(void *io)
 {
-    reasons[this_cpu()->id] = pmu_detect(pmu_this_cpu(), &pmu_machine_io);
+    reasons[this_cpu()->id] = pmu_detect(pmu_this_cpu(), io);
 }
 
 const char *pmu_why_not(void)
 {
     mutex_lock(&pmu_lock);
     if (!detected)
-        smp_call_all(detect_here, NULL);
+        smp_call_all(pmu_detect_here, (void *)&pmu_machine_io);
     detected = true;
     mutex_unlock(&pmu_lock);
     for (u32 i = 0; i < cpu_count; i++) {
@@ -112,21 +126,10 @@ void pmu_info(u32 cpu, struct pmu_info *out)
 // --- sampling ---------------------------------------------------------------
 
 static u32 samplings; // running sessions; under pmu_lock
-// The session that owns each counter: written by its CPU before the counter
-// interrupts, and after it has stopped.
-static struct pmu_sampling **user_of[CPU_MAX];
-CPU_MEMORY(user_of, PMU_COUNTERS);
-
-static NOTRACE u64 pmu_sample_due(void *arg, u32 n, u32 weight)
-{
-    struct pmu_sampling *s = READ_ONCE(user_of[this_cpu()->id][n]);
-    return s->due(s, arg, weight);
-}
-
 static NOTRACE bool pmu_nmi(struct nmi_owner *owner UNUSED,
                             const struct trapframe *tf)
 {
-    return pmu_overflow(pmu_this_cpu(), tf->eip, pmu_sample_due, (void *)tf);
+    return pmu_overflow(pmu_this_cpu(), tf, tf->eip);
 }
 
 static struct nmi_owner nmi_owner = { pmu_nmi };
@@ -142,18 +145,17 @@ static void start_here(void *arg)
         WRITE_ONCE(s->incomplete, true);
         return;
     }
-    WRITE_ONCE(user_of[this_cpu()->id][n], s);
+    c->slot[n].user = s;
     pmu_sample_start(c, n, &code, s->period);
 }
 
 static void stop_here(void *arg)
 {
-    struct pmu_sampling **users = user_of[this_cpu()->id];
-    for (u32 n = 0; n < PMU_COUNTERS; n++) {
-        if (users[n] != arg)
-            continue;
-        pmu_stop(pmu_this_cpu(), n);
-        WRITE_ONCE(users[n], NULL);
+    struct pmu_cpu *c = pmu_this_cpu();
+    for (u32 left = c->sampling; left; left &= left - 1) {
+        u32 n = (u32)__builtin_ctz(left);
+        if (c->slot[n].user == arg)
+            pmu_stop(c, n);
     }
 }
 

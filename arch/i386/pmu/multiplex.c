@@ -7,16 +7,18 @@
 
 #include "arch/i386/pmu/counters.h"
 
-static void next_first(struct pmu_group *g)
+static void next_turn(struct pmu_group *g)
 {
-    g->first = (g->first + 1) % g->events;
+    g->first = g->next;
+    g->turns++;
     g->turned = g->count[0].enabled;
 }
 
 void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now)
 {
     if (g->turn && g->count[0].enabled - g->turned >= g->turn)
-        next_first(g);
+        next_turn(g);
+    g->next = g->first;
     for (u32 k = 0; k < g->events; k++) {
         u32 i = (g->first + k) % g->events;
         u32 n = pmu_choose(c, g->code[i].counters);
@@ -24,6 +26,8 @@ void pmu_group_in(struct pmu_cpu *c, struct pmu_group *g, u64 now)
         g->start[i] = 0;
         if (n != PMU_NONE)
             pmu_count_start(c, n, &g->code[i]);
+        else if (g->next == g->first)
+            g->next = i;
     }
     g->since = now;
 }
@@ -40,8 +44,12 @@ void pmu_group_update(struct pmu_cpu *c, struct pmu_group *g, u64 now)
             continue;
         u64 value = pmu_read(&c->pmu, n);
         u64 mask = (1ull << c->pmu.counter[n].width) - 1;
-        count->value += (value - g->start[i]) & mask;
+        u64 passed = (value - g->start[i]) & mask;
+        struct pmu_part *part = &g->part[i][g->turns % PMU_PARTS];
+        count->value += passed;
         count->running += time;
+        part->value += passed;
+        part->running += time;
         g->start[i] = value;
     }
 }
@@ -66,6 +74,6 @@ void pmu_group_rotate(struct pmu_cpu *c, struct pmu_group *g, u64 now)
         return;
     }
     pmu_group_out(c, g, now);
-    next_first(g);
+    next_turn(g);
     pmu_group_in(c, g, now);
 }

@@ -26,16 +26,24 @@
 // before.
 
 #include "arch/i386/pmu/counters.h"
-#include "arch/i386/pmu/registers.h"
 #include "arch/instructions.h"
 
 // An overflow in progress when the gate closes shows up late. More rounds than
 // this mean that a status bit is stuck.
 #define ROUNDS_MAX 8
 
-static bool negative(const struct pmu_counter *c, u64 value)
+static ALWAYS_INLINE bool negative(const struct pmu_counter *c, u64 value)
 {
-    return value >> (c->width - 1) & 1;
+    return (u32)(value >> 32) >> (c->width - 33) & 1;
+}
+
+// The status bits of `among`, and those of no counter (all in the upper half).
+static ALWAYS_INLINE u64 status_of(const struct pmu *p, u32 among)
+{
+    u64 status = p->io->get(p->global_status);
+    u32 fixed = among >> PMU_FIXED | (u32)(p->other_status >> 32);
+    return (u64)((u32)(status >> 32) & fixed) << 32 |
+           ((u32)status & among & PMU_GENERAL_MASK);
 }
 
 // Acknowledges only the bits of `among` and those of no counter: the bit of
@@ -43,14 +51,10 @@ static bool negative(const struct pmu_counter *c, u64 value)
 // arrive.
 static u32 acknowledged(const struct pmu *p, u32 among)
 {
-    u64 status = 0;
-    p->io->read(p->global_status, &status);
-    u64 ours = status & (pmu_global_bits(among) | p->other_status);
-    if (ours)
-        p->io->write(p->global_reset, ours);
-    return ((u32)(status & PMU_GENERAL_MASK) |
-            (u32)(status >> GLOBAL_FIXED_SHIFT) << PMU_FIXED) &
-           among;
+    u64 status = status_of(p, among);
+    if (status)
+        p->io->set(status, p->global_reset);
+    return pmu_of_global_bits(status);
 }
 
 u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among)
@@ -67,77 +71,113 @@ u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among)
     return found;
 }
 
-// The counter has counted what it was loaded with, plus `past` events. Returns
-// the number of periods that have ended: 0 in the middle of a long one. *into:
-// events already counted of the next one.
-static u32 periods_passed(struct pmu_slot *s, u64 past, u64 *into)
-{
-    past += s->loaded;
-    if (past < s->left) {
-        s->left -= past;
-        return 0;
-    }
-    *into = past - s->left;
-    if (likely(*into < s->period))
-        return 1;
-    u32 more = (u32)(*into / s->period);
-    *into %= s->period;
-    return 1 + more;
-}
-
-static void serve(struct pmu_cpu *c, u32 n, pmu_sample_fn sample, void *arg)
+// The counter has counted what it was loaded with, plus `past` events: in the
+// middle of a long period it is loaded with the next part.
+static NOTRACE NOINLINE bool goes_on(struct pmu_cpu *c, u32 n, u32 *past)
 {
     struct pmu_slot *s = &c->slot[n];
-    u64 value = pmu_read(&c->pmu, n), into = 0;
-    bool wrapped = !negative(&c->pmu.counter[n], value);
-    u32 weight = periods_passed(s, wrapped ? value : 0, &into);
-    if (weight) {
-        u64 next = sample(arg, n, weight);
-        if (next)
-            s->period = next;
-        s->left = into < s->period ? s->period - into : 1;
+    if (*past < s->rest) {
+        pmu_load_first(c, n, s->rest - *past);
+        return true;
     }
-    pmu_load(c, n);
+    *past -= (u32)s->rest;
+    s->rest = 0;
+    return false;
 }
 
-// Serves the counters in `overflowed`; returns how many.
-static u32 serve_all(struct pmu_cpu *c, u32 overflowed, pmu_sample_fn sample,
-                     void *arg)
+// The periods that `past` events are, and the rest.
+static NOTRACE NOINLINE u32 whole_periods(u32 *past, u64 period)
 {
-    u32 sampling = READ_ONCE(c->sampling), served = 0;
-    for (u32 left = overflowed; left; left &= left - 1, served++) {
-        u32 n = (u32)__builtin_ctz(left);
-        if (sampling & 1u << n)
-            serve(c, n, sample, arg);
-        else // being stopped: only record that its NMI has arrived
-            __atomic_fetch_and(&c->armed, ~(1u << n), __ATOMIC_SEQ_CST);
-    }
-    return served;
+    if (*past < period)
+        return 0;
+    u32 whole = *past / (u32)period;
+    *past %= (u32)period;
+    return whole;
 }
+
+// A period of which `past` events are over.
+static NOTRACE NOINLINE void begin_period(struct pmu_cpu *c, u32 n, u64 period,
+                                          u32 past)
+{
+    c->slot[n].period = period;
+    pmu_load_first(c, n, past < period ? period - past : 1);
+}
+
+// `value`: what the counter has just been read to hold.
+static ALWAYS_INLINE void serve(struct pmu_cpu *c, u32 n, u64 value,
+                                const struct trapframe *tf)
+{
+    struct pmu_slot *s = &c->slot[n];
+    u32 past = negative(&c->pmu.counter[n], value) ? 0 : (u32)value, weight = 1;
+    if (unlikely(s->rest) && goes_on(c, n, &past))
+        return;
+    if (unlikely(past >= (u32)s->period))
+        weight += whole_periods(&past, s->period);
+    u64 period = s->user->due(s->user, tf, weight);
+    if (unlikely(period > PMU_LOAD_MAX || past >= (u32)period)) {
+        begin_period(c, n, period, past);
+        return;
+    }
+    s->period = period;
+    pmu_load(c, n, (u32)period - past);
+}
+
+// Of a counter that is being stopped: only records that its NMI has arrived.
+static NOTRACE NOINLINE void disarmed(struct pmu_cpu *c, u32 n)
+{
+    __atomic_fetch_and(&c->armed, ~(1u << n), __ATOMIC_SEQ_CST);
+}
+
+static ALWAYS_INLINE void serve_one(struct pmu_cpu *c, u32 n, u64 value,
+                                    const struct trapframe *tf)
+{
+    if (likely(READ_ONCE(c->sampling) >> n & 1))
+        serve(c, n, value, tf);
+    else
+        disarmed(c, n);
+}
+
+// These return how many counters they have served.
 
 // Unmasks at least once, even if nothing is found: the NMI of a counter that
 // has just been stopped has masked LVT PC, too.
-static u32 serve_by_status(struct pmu_cpu *c, pmu_sample_fn sample, void *arg)
+static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
+                                         const struct trapframe *tf)
+{
+    const struct pmu *p = &c->pmu;
+    u64 status = status_of(p, READ_ONCE(c->armed));
+    u32 served = 0, rounds = ROUNDS_MAX;
+    do {
+        if (likely(status))
+            p->io->set(status, p->global_reset);
+        u32 left = pmu_of_global_bits(status);
+        for (; left; left &= left - 1, served++) {
+            u32 n = (u32)__builtin_ctz(left);
+            serve_one(c, n, pmu_read(p, n), tf);
+        }
+        p->io->unmask_lvt();
+        status = status_of(p, READ_ONCE(c->armed));
+    } while (unlikely(status) && --rounds);
+    return served;
+}
+
+static ALWAYS_INLINE u32 serve_by_sign(struct pmu_cpu *c,
+                                       const struct trapframe *tf)
 {
     u32 served = 0;
-    for (u32 round = 0; round < ROUNDS_MAX; round++) {
-        u32 overflowed = pmu_take_overflows(c, READ_ONCE(c->armed));
-        if (round && !overflowed)
-            break;
-        served += serve_all(c, overflowed, sample, arg);
-        c->pmu.io->unmask_lvt();
+    c->pmu.io->unmask_lvt();
+    for (u32 left = READ_ONCE(c->armed); left; left &= left - 1) {
+        u32 n = (u32)__builtin_ctz(left);
+        u64 value = pmu_read(&c->pmu, n);
+        if (negative(&c->pmu.counter[n], value))
+            continue;
+        serve_one(c, n, value, tf);
+        served++;
     }
     return served;
 }
 
-static u32 serve_by_sign(struct pmu_cpu *c, pmu_sample_fn sample, void *arg)
-{
-    c->pmu.io->unmask_lvt();
-    return serve_all(c, pmu_take_overflows(c, READ_ONCE(c->armed)), sample,
-                     arg);
-}
-
-static bool was_owed(struct pmu_cpu *c, u32 eip)
+static NOTRACE NOINLINE bool was_owed(struct pmu_cpu *c, u32 eip)
 {
     u32 owed = READ_ONCE(c->owed);
     WRITE_ONCE(c->owed, OWED_NONE);
@@ -147,7 +187,7 @@ static bool was_owed(struct pmu_cpu *c, u32 eip)
     return true;
 }
 
-static void note_owed(struct pmu_cpu *c, u32 eip, u32 served)
+static NOTRACE NOINLINE void note_owed(struct pmu_cpu *c, u32 eip, u32 served)
 {
     if (c->owed == OWED_STOPPED)
         return; // that NMI has not arrived yet
@@ -159,17 +199,18 @@ static void note_owed(struct pmu_cpu *c, u32 eip, u32 served)
     WRITE_ONCE(c->owed, served > 1 ? more : OWED_NONE);
 }
 
-bool pmu_overflow(struct pmu_cpu *c, u32 eip, pmu_sample_fn sample, void *arg)
+bool pmu_overflow(struct pmu_cpu *c, const struct trapframe *tf, u32 eip)
 {
     u32 served = 0;
     if (READ_ONCE(c->armed)) {
         pmu_gate(c, false);
-        served = c->pmu.global_status ? serve_by_status(c, sample, arg)
-                                      : serve_by_sign(c, sample, arg);
+        served = c->pmu.global_status ? serve_by_status(c, tf)
+                                      : serve_by_sign(c, tf);
         pmu_gate(c, true);
     }
     if (!served)
         return was_owed(c, eip);
-    note_owed(c, eip, served);
+    if (unlikely(served > 1 || c->owed != OWED_NONE))
+        note_owed(c, eip, served);
     return true;
 }

@@ -14,9 +14,7 @@
 // P6 family (SDM 18.22) and architectural (18.2).
 #define MSR_PERFCTR0 0xc1u // IA32_PMC0
 #define MSR_PERFEVTSEL0 0x186u
-#define MSR_A_PMC0 0x4c1u // SDM 18.2.5: full-width writes
 #define MSR_PERF_CAPABILITIES 0x345u
-#define PERF_CAP_FULL_WRITE (1u << 13)
 #define P6_WIDTH 40u
 // PERFEVTSEL, PMC and A_PMC have numbers for this many counters; what follows
 // are other registers (0CDH, 0CEH, 18EH on).

@@ -67,6 +67,14 @@ struct pmu_count {
     u64 enabled, running;
 };
 
+// The turns of a multiplexed event go to these parts in rotation, so that their
+// differences show how much the turns differ. A prime number above that of the
+// events: each event's turns reach all parts.
+#define PMU_PARTS 17
+struct pmu_part {
+    u64 value, running;
+};
+
 // --- the machine's counters -------------------------------------------------
 
 // NULL, or why nothing can be counted. The first call tries the counters of all
@@ -130,14 +138,20 @@ void pmu_counting_destroy(struct pmu_counting *c);
 // This CPU; interrupts off; not in NMIs.
 void pmu_counting_in(struct pmu_counting *c);
 void pmu_counting_out(struct pmu_counting *c);
-// Rotates the events if the set is in on this CPU. To be called often (10 ms),
-// and at least once a minute, so that no counter wraps twice between two reads.
-// This CPU; interrupts off.
-void pmu_counting_turn(struct pmu_counting *c);
+// Gives the counters to the next events if the set is in on this CPU. To be
+// called at least once a minute, so that no counter wraps twice between two
+// reads. True: there are more events than counters, and each turn should be
+// PMU_TURN_NS. This CPU; interrupts off.
+#define PMU_TURN_NS (NSEC_PER_SEC / 1000)
+bool pmu_counting_turn(struct pmu_counting *c);
 // Reads each event's count until now, summed over all CPUs.
 void pmu_counting_read(struct pmu_counting *c, struct pmu_count *counts);
 // The same of this CPU alone. Interrupts off; the set is in.
 void pmu_counting_read_here(struct pmu_counting *c, struct pmu_count *counts);
+// The parts of one event's count over all CPUs, as pmu_counting_read read it
+// last.
+void pmu_counting_parts(const struct pmu_counting *c, u32 event,
+                        struct pmu_part parts[PMU_PARTS]);
 // Whether each event has a counter of its own here, so that nothing is
 // estimated. This CPU; interrupts off; the set is in.
 bool pmu_counting_is_exact(struct pmu_counting *c);
