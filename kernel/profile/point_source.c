@@ -3,12 +3,14 @@
 // page faults, wake-ups, system calls or waits for locks come from.
 //
 // An event is named GROUP/NAME, as in include/strobe/points.def, or
-// GROUP/NAME:FIELD: a sample then counts as much as the field's value says,
-// for example the cycles of lock/contended.
+// GROUP/NAME:FIELD: then the units of the field are counted, not the events,
+// for example the cycles of lock/contended. A sample stands for all N of them
+// that an event completes.
 //
 // A sample is taken in the point's listener, with interrupts off, as by a
-// maskable interrupt. What is sampled is the function with the point. The N of
-// each CPU are counted on that CPU, whatever it runs.
+// maskable interrupt. What is sampled is the function with the point, or its
+// caller (unwind_caller); of exceptions and system calls the code that caused
+// them. The N of each CPU are counted on that CPU, whatever it runs.
 //
 // Each instance has its point while it runs. `start` and `stop` are called
 // under streams_lock; a CPU's part is written by its own listener alone.
@@ -56,10 +58,17 @@ static const struct {
 #undef POINT
 };
 
-// What an instance samples. Without a field a sample counts as one event.
+// Points in the handling of exceptions and system calls.
+static const bool of_interrupted[TRACE_POINTS] = {
+    [TRACE_syscall_enter] = true,  [TRACE_syscall_exit] = true,
+    [TRACE_trap_exception] = true, [TRACE_page_fault] = true,
+    [TRACE_page_fault_end] = true,
+};
+
+// What an instance samples. Without a field each event is a unit.
 struct choice {
     enum trace_number point;
-    u32 offset, size; // of the field that is the weight; size 0: none
+    u32 offset, size; // of the field whose units are counted; size 0: none
 };
 
 static bool choose_field(struct choice *c, const char *name)
@@ -104,7 +113,7 @@ struct point_source {
     struct trace_listener listener;
     struct choice choice;
     u32 period;
-    u32 left[CPU_MAX]; // events until the next sample
+    u32 left[CPU_MAX]; // units until the next sample
 };
 
 static struct counter cycles[CPU_MAX];
@@ -114,7 +123,7 @@ u64 point_cycles(u32 cpu)
     return counter_read(&cycles[cpu]);
 }
 
-static u64 weight_of(const struct choice *c, const void *record)
+static u64 units_of(const struct choice *c, const void *record)
 {
     u64 value = 0;
     if (!c->size)
@@ -123,25 +132,44 @@ static u64 weight_of(const struct choice *c, const void *record)
     return value;
 }
 
-static NOINLINE void take(struct point_source *s, const void *record,
+// The units of the periods that end within the next `units`.
+static u64 complete(struct point_source *s, u64 units)
+{
+    u32 *left = &s->left[this_cpu()->id], rest = (u32)(units % s->period);
+    u64 periods = units / s->period;
+    if (rest >= *left) {
+        periods++;
+        *left += s->period;
+    }
+    *left -= rest;
+    return periods * s->period;
+}
+
+static NOINLINE void take(struct point_source *s, u64 units,
                           const void *own_frame)
 {
     struct trapframe tf;
     u32 cpu = this_cpu()->id;
     u64 began = rdtsc();
-    s->left[cpu] = s->period;
-    unwind_caller(&tf, own_frame);
-    struct sample_hit hit = { &tf, 1, s->period * weight_of(&s->choice, record),
-                              began };
+    if (of_interrupted[s->choice.point])
+        unwind_interrupted(&tf, own_frame);
+    else
+        unwind_caller(&tf, own_frame);
+    struct sample_hit hit = { &tf, 1, complete(s, units), began };
     sample_take_point(&s->source, &hit, (u32)counter_read(&cycles[cpu]));
     counter_add(&cycles[cpu], (u32)(rdtsc() - began));
 }
 
+// If each unit is sampled, so is each event, also one of no units.
 static ALWAYS_INLINE void passed(struct point_source *s, const void *record,
                                  const void *own_frame)
 {
-    if (!--s->left[this_cpu_read(id)])
-        take(s, record, own_frame);
+    u32 *left = &s->left[this_cpu_read(id)];
+    u64 units = units_of(&s->choice, record);
+    if (units < *left && s->period > 1)
+        *left -= (u32)units;
+    else
+        take(s, units, own_frame);
 }
 
 // --- instances --------------------------------------------------------------

@@ -225,7 +225,7 @@ static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
     if (likely(trap_from_user(tf))) {
         at = c->unwind_user(tf, at, &user);
     } else {
-        // The context of a trace point was not interrupted.
+        // The frame of a trace point's context lies elsewhere.
         u32 stack = c->by_point ? trap_stack(tf) : trap_kernel_stack(tf);
         at = unwind_kernel_part(c, &r->sample, at, tf, stack);
         at = c->unwind_left_user(tf, at, &user);
@@ -416,8 +416,7 @@ void sample_take_irq(const struct sample_source *source,
 void sample_take_point(const struct sample_source *source,
                        const struct sample_hit *hit, u32 cycles)
 {
-    struct view v = { .hit = hit };
     struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_POINT]);
     throttle_add(t, (u32)hit->time, cycles);
-    take_kernel(source, v, t);
+    take(source, hit, t);
 }

@@ -19,11 +19,16 @@ struct trapframe;
 u32 unwind_kernel(const struct trapframe *tf, u32 esp, u32 *pcs, u32 max,
                   bool *cut);
 
-// The context to which the caller of a function will return: where its caller
-// was called. `frame` is the frame address of the function, which keeps it, as
-// its caller does. trap_stack() is the context's stack pointer; whether
-// interrupts are on there is not known: the frame says so.
+// The context of a trace point, where what recorded the event will return. For
+// points of the heap and of the locks (linker.ld: helpers) it is that of the
+// caller of their functions. `frame`: the frame address of a listener, which
+// keeps it. trap_stack() is the context's stack pointer; whether interrupts are
+// on there is not known: the frame says so.
 void unwind_caller(struct trapframe *tf, const void *frame);
+// The same for a point in the handling of an exception or a system call: the
+// context that it interrupted. For a system call by the vDSO, where that
+// returns to.
+void unwind_interrupted(struct trapframe *tf, const void *frame);
 
 // The size and state of a sample's user part.
 struct user_part {
