@@ -74,8 +74,8 @@ struct sprofile_span {
 
 #define SPROFILE_SOURCE_NAME 16
 #define SPROFILE_EVENT_NAME 32
-// The source whose events are trace points: "group/name", or with a field that
-// is the weight of a sample, "group/name:field".
+// The source whose events are trace points: "group/name", or with a field whose
+// units are counted, "group/name:field".
 #define SPROFILE_POINT_SOURCE "trace"
 #define SPROFILE_FRAMES_MAX 127 // of each chain
 #define SPROFILE_STACK_WORDS 12

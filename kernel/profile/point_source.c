@@ -3,12 +3,14 @@
 // where page faults, wake-ups, system calls or waits for locks come from.
 //
 // An event is named GROUP/NAME, as in include/strobe/points.def, or
-// GROUP/NAME:FIELD: a sample then counts as much as the field's value says,
-// for example the cycles of lock/contended.
+// GROUP/NAME:FIELD: then the units of the field are counted, not the events,
+// for example the cycles of lock/contended. A sample stands for all N of them
+// that an event completes.
 //
 // A sample is taken in the point's listener, with interrupts off, as by a
-// maskable interrupt. What is sampled is the function with the point. The N of
-// each CPU are counted on that CPU, whatever it runs.
+// maskable interrupt. What is sampled is the function with the point, or its
+// caller (unwind_caller); of exceptions and system calls the code that caused
+// them. The N of each CPU are counted on that CPU, whatever it runs.
 //
 // Each instance has its point while it runs. `start` and `stop` are called
 // under streams_lock; a CPU's part is written by its own listener alone.
@@ -58,10 +60,17 @@ static const struct {
 #undef POINT
 };
 
-// What an instance samples. Without a field a sample counts as one event.
+// Points in the handling of exceptions and system calls.
+static const bool of_interrupted[TRACE_POINTS] = {
+    [TRACE_syscall_enter] = true,  [TRACE_syscall_exit] = true,
+    [TRACE_trap_exception] = true, [TRACE_page_fault] = true,
+    [TRACE_page_fault_end] = true,
+};
+
+// What an instance samples. Without a field each event is a unit.
 struct choice {
     enum trace_number point;
-    u32 offset, size; // of the field that is the weight; size 0: none
+    u32 offset, size; // of the field whose units are counted; size 0: none
 };
 
 static bool choose_field(struct choice *c, const char *name)
@@ -106,7 +115,7 @@ struct point_source {
     struct trace_listener listener;
     struct choice choice;
     u32 period;
-    u32 left[CPU_MAX]; // events until the next sample
+    u32 left[CPU_MAX]; // units until the next sample
     u32 seed[CPU_MAX]; // of their numbers; 0: each is `period`
 };
 
@@ -117,7 +126,7 @@ u64 point_cycles(u32 cpu)
     return counter_read(&cycles[cpu]);
 }
 
-static u64 weight_of(const struct choice *c, const void *record)
+static u64 units_of(const struct choice *c, const void *record)
 {
     u64 value = 0;
     if (!c->size)
@@ -126,31 +135,49 @@ static u64 weight_of(const struct choice *c, const void *record)
     return value;
 }
 
-static void set_next(struct point_source *s, u32 cpu)
+static u32 draw(struct point_source *s, u32 cpu)
 {
     u32 *seed = &s->seed[cpu];
-    s->left[cpu] = *seed ? (u32)random_count(seed, s->period) : s->period;
+    return *seed ? (u32)random_count(seed, s->period) : s->period;
 }
 
-static NOINLINE void take(struct point_source *s, const void *record,
+// The units of the periods that end within the next `units`. Of a number of
+// units of several periods one ends in each, as on average.
+static u64 complete(struct point_source *s, u64 units)
+{
+    u32 cpu = this_cpu()->id, rest = (u32)(units % s->period);
+    u64 periods = units / s->period, left = s->left[cpu];
+    for (; rest >= left; left += draw(s, cpu))
+        periods++;
+    s->left[cpu] = (u32)(left - rest); // a drawn distance at most
+    return periods * s->period;
+}
+
+static NOINLINE void take(struct point_source *s, u64 units,
                           const void *own_frame)
 {
     struct trapframe tf;
     u32 cpu = this_cpu()->id;
     u64 began = rdtsc();
-    set_next(s, cpu);
-    unwind_caller(&tf, own_frame);
-    struct sample_hit hit = { &tf, 1, s->period * weight_of(&s->choice, record),
-                              began };
+    if (of_interrupted[s->choice.point])
+        unwind_interrupted(&tf, own_frame);
+    else
+        unwind_caller(&tf, own_frame);
+    struct sample_hit hit = { &tf, 1, complete(s, units), began };
     sample_take_point(&s->source, &hit, (u32)counter_read(&cycles[cpu]));
     counter_add(&cycles[cpu], (u32)(rdtsc() - began));
 }
 
+// If each unit is sampled, so is each event, also one of no units.
 static ALWAYS_INLINE void passed(struct point_source *s, const void *record,
                                  const void *own_frame)
 {
-    if (!--s->left[this_cpu_read(id)])
-        take(s, record, own_frame);
+    u32 *left = &s->left[this_cpu_read(id)];
+    u64 units = units_of(&s->choice, record);
+    if (units < *left && s->period > 1)
+        *left -= (u32)units;
+    else
+        take(s, units, own_frame);
 }
 
 // --- instances --------------------------------------------------------------
@@ -177,7 +204,7 @@ static int point_start(const struct sample_source *source,
     for (u32 i = 0; i < cpu_count; i++) {
         random_bytes(&s->seed[i], sizeof(s->seed[i]));
         s->seed[i] = rate->random ? s->seed[i] | 1 : 0;
-        set_next(s, i);
+        s->left[i] = draw(s, i);
     }
     s->listener.point = s->choice.point;
     trace_listen(&s->listener);

@@ -2,11 +2,10 @@
 // that want the sample.
 //
 // Runs with interrupts off, possibly in NMI context: takes no lock, allocates
-// nothing, never faults. A record is normally built in place in the ring. At
-// the ring's end it is built in a spare buffer of this CPU and copied. Each CPU
-// has one spare per level (maskable interrupt, NMI), because an NMI may
-// interrupt a maskable source's sample. The two levels never write the same
-// ring: a session has one source.
+// nothing, never faults. A record is built in place in the ring; where the rest
+// of the ring is too short for it, a padding record fills that. An NMI may
+// interrupt a maskable source's sample, but the two never write the same ring:
+// a session has one source.
 
 #include "arch/cpu.h"
 #include "arch/irq.h"
@@ -40,9 +39,6 @@ _Static_assert(DEEP_ROOM(SPROFILE_DEEP_MOST) <= UINT16_MAX &&
                    SIGNAL_FRAMES_MAX == SPROFILE_SIGNALS_MAX,
                "a record's size has 16 bits");
 
-// Per CPU and level: 0 interrupts off, 1 NMI.
-static struct record *spare_records[CPU_MAX];
-CPU_MEMORY(spare_records, 2);
 static struct throttle *throttles[CPU_MAX];
 CPU_MEMORY(throttles, SAMPLE_WAYS);
 
@@ -134,6 +130,7 @@ static ALWAYS_INLINE bool wanted(const struct session *s, const struct view *v)
 // A sample without stacks. fill writes some fields as whole 32-bit words, which
 // fixes their order.
 #define PLAIN_SIZE offsetof(struct record, words[1])
+#define LOST_SIZE sizeof(struct sprofile_lost)
 #define FLAGS_SHIFT 16
 #define SIZE_SHIFT 16
 #define USER_DEPTH_SHIFT 8
@@ -183,10 +180,10 @@ static NOINLINE u32 *unwind_kernel_part(const struct session_cpu *c,
 static NOINLINE bool report_lost(struct session_cpu *c, u64 time)
 {
     struct sprofile_lost lost = {
-        { SPROFILE_R_LOST, sizeof(lost), (u16)this_cpu()->id, 0, time },
+        { SPROFILE_R_LOST, LOST_SIZE, (u16)this_cpu()->id, 0, time },
         c->lost_since,
     };
-    if (!ring_write(&c->ring, &lost, sizeof(lost)))
+    if (!ring_write(&c->ring, &lost, LOST_SIZE))
         return false;
     c->lost_since = 0;
     return true;
@@ -235,79 +232,34 @@ static ALWAYS_INLINE u32 end_stacks(struct session_cpu *c, struct record *r,
     return size;
 }
 
-// Appends the kernel and user chains and the top of the user stack.
+// Appends the kernel and user chains, and what the session wants of the user's
+// stack.
 static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
                                 const struct trapframe *tf)
 {
-    struct user_part user;
+    struct user_part user = { .stack_words = c->deep_words };
     u32 *at = r->words;
     if (likely(trap_from_user(tf))) {
-        at = unwind_user(tf, at, &user);
+        at = c->unwind_user(tf, at, &user);
     } else {
-        at = unwind_kernel_part(c, &r->sample, at, tf, trap_kernel_stack(tf));
-        at = unwind_left_user(tf, at, &user);
-    }
-    return end_stacks(c, r, at, &user);
-}
-
-// The same with more of the user stack.
-static NOINLINE u32 fill_deep(struct session_cpu *c, struct record *r,
-                              const struct trapframe *tf)
-{
-    struct user_part user;
-    u32 *at = r->words;
-    if (!trap_from_user(tf))
-        at = unwind_kernel_part(c, &r->sample, at, tf, trap_kernel_stack(tf));
-    at = unwind_user_deep(tf, c->deep_words, at, &user);
-    return end_stacks(c, r, at, &user);
-}
-
-// The same of a trace point: the kernel runs, and is not interrupted.
-static NOINLINE u32 fill_point_stacks(struct session_cpu *c, struct record *r,
-                                      const struct trapframe *tf)
-{
-    struct user_part user;
-    u32 *at = unwind_kernel_part(c, &r->sample, r->words, tf, trap_stack(tf));
-    at = unwind_left_user(tf, at, &user);
-    return end_stacks(c, r, at, &user);
-}
-
-static NOINLINE u32 fill_point_deep(struct session_cpu *c, struct record *r,
-                                    const struct trapframe *tf)
-{
-    struct user_part user;
-    u32 *at = unwind_kernel_part(c, &r->sample, r->words, tf, trap_stack(tf));
-    at = unwind_user_deep(tf, c->deep_words, at, &user);
-    return end_stacks(c, r, at, &user);
-}
-
-// The same with the callers that the CPU has recorded. `stack`: the kernel's.
-static u32 fill_recorded(struct session_cpu *c, struct record *r,
-                         const struct trapframe *tf, u32 stack)
-{
-    struct user_part user = { 0 };
-    u32 *at = r->words;
-    if (!trap_from_user(tf))
+        // The frame of a trace point's context lies elsewhere.
+        u32 stack = c->by_point ? trap_stack(tf) : trap_kernel_stack(tf);
         at = unwind_kernel_part(c, &r->sample, at, tf, stack);
-    if (unwind_user_pc(tf, at)) {
-        user.depth = 1 + branch_stacks_callers(at + 1, SPROFILE_FRAMES_MAX - 1);
-        user.flags = SPROFILE_F_USER_CALLS;
-        at += user.depth;
+        at = c->unwind_left_user(tf, at, &user);
     }
     return end_stacks(c, r, at, &user);
 }
 
-static NOINLINE u32 fill_calls(struct session_cpu *c, struct record *r,
-                               const struct trapframe *tf)
+// Of the callers that the CPU has recorded.
+static u32 *unwind_recorded(const struct trapframe *tf, u32 *out,
+                            struct user_part *part)
 {
-    bool user = trap_from_user(tf);
-    return fill_recorded(c, r, tf, user ? 0 : trap_kernel_stack(tf));
-}
-
-static NOINLINE u32 fill_point_calls(struct session_cpu *c, struct record *r,
-                                     const struct trapframe *tf)
-{
-    return fill_recorded(c, r, tf, trap_stack(tf));
+    *part = (struct user_part){ 0 };
+    if (!unwind_user_pc(tf, out))
+        return out;
+    part->depth = 1 + branch_stacks_callers(out + 1, SPROFILE_FRAMES_MAX - 1);
+    part->flags = SPROFILE_F_USER_CALLS;
+    return out + part->depth;
 }
 
 void sample_init_cpu(struct session_cpu *c, const struct sprofile_options *o,
@@ -315,70 +267,70 @@ void sample_init_cpu(struct session_cpu *c, const struct sprofile_options *o,
 {
     u32 flags = o->flags, bytes = sprofile_stack_bytes(o);
     c->hides_kernel = hides_kernel;
-    c->fill_stacks = NULL;
-    c->record_room = offsetof(struct record, words[1]);
+    c->by_point = by_point;
+    c->unwind_user = NULL;
+    c->deep_words = 0;
+    c->record_room = PLAIN_SIZE;
     if (!(flags & SPROFILE_O_STACKS))
         return;
-    bool deep = flags & SPROFILE_O_DEEP;
+    c->unwind_user = unwind_user;
+    c->unwind_left_user = unwind_left_user;
+    c->record_room = sizeof(struct record);
     if (flags & SPROFILE_O_LBR) {
-        c->fill_stacks = by_point ? fill_point_calls : fill_calls;
-        c->record_room = sizeof(struct record);
-        return;
+        c->unwind_user = c->unwind_left_user = unwind_recorded;
+    } else if (flags & SPROFILE_O_DEEP) {
+        c->unwind_user = c->unwind_left_user = unwind_user_deep;
+        c->record_room = DEEP_ROOM(bytes);
+        c->deep_words = bytes / 4;
     }
-    c->fill_stacks = by_point ? deep ? fill_point_deep : fill_point_stacks
-                     : deep   ? fill_deep
-                              : fill_stacks;
-    c->deep_words = bytes / 4;
-    c->record_room = deep ? DEEP_ROOM(bytes) : sizeof(struct record);
 }
 
-// The ring has no contiguous room: builds the record in the spare buffer and
-// copies it around the ring's end, or counts it as lost.
-static NOINLINE void store_wrapped(struct session *s, struct session_cpu *c,
-                                   struct view v)
+// Fills the rest of the ring up to its end with a padding record, whose head
+// may extend around the end.
+static bool pad(struct ring *r, u64 time)
 {
-    struct record *r = &spare_records[this_cpu()->id][s->source->nmi];
-    bool full = c->lost_since && !report_lost(c, v.hit->time);
-    fill(r, &v, c);
-    if (c->fill_stacks) // not deep: a spare has no room for that
-        fill_stacks(c, r, v.hit->tf);
-    if (!full && ring_write(&c->ring, r, r->sample.head.size))
-        return;
-    c->lost_since++;
-    counter_add(&c->lost, 1);
-}
-
-// Fills the rest of the ring up to its end, which is too small for a deep
-// record, with a padding record.
-static bool pad(struct session_cpu *c, u64 time)
-{
-    struct ring *r = &c->ring;
-    u32 left = r->room_end - r->head;
-    if ((u8 *)ring_place(r) + left != r->bytes + r->size ||
-        left < sizeof(struct sprofile_record) || left > UINT16_MAX)
+    u32 left = r->size - (r->head & (r->size - 1));
+    struct sprofile_record head = { SPROFILE_R_PAD, (u16)left,
+                                    (u16)this_cpu()->id, 0, time };
+    if (left < sizeof(head)) {
+        head.size = sizeof(head);
+        return ring_write(r, &head, sizeof(head));
+    }
+    if (!ring_check_room(r, left))
         return false;
-    *(struct sprofile_record *)ring_place(r) =
-        (struct sprofile_record){ SPROFILE_R_PAD, (u16)left,
-                                  (u16)this_cpu()->id, 0, time };
+    *(struct sprofile_record *)ring_place(r) = head;
     ring_commit(r, left);
     return true;
 }
 
+// Pads if the rest of the ring is too short.
+static bool find_room(struct ring *r, u32 bytes, u64 time)
+{
+    if (ring_check_room(r, bytes))
+        return true;
+    u32 left = r->size - (r->head & (r->size - 1));
+    return left < bytes && pad(r, time) && ring_check_room(r, bytes);
+}
+
 // True if the ring has contiguous room for a record, checked against the
-// reader's current position. False while samples are lost: the loss must be
-// reported first. Also called whenever another quarter of the ring has filled
-// (ring_check_room), which is when the reader is woken.
-static NOINLINE bool check_room(struct session *s, struct session_cpu *c,
-                                u64 time)
+// reader's current position; samples lost before are reported first. Also
+// called whenever another quarter of the ring has filled (ring_check_room),
+// which is when the reader is woken.
+static NOINLINE bool make_room(struct session *s, struct session_cpu *c,
+                               u64 time)
 {
     if (stream_quarter_full(&c->ring))
         stream_wake_soon(&s->stream);
-    if (c->lost_since)
-        return false;
-    if (ring_check_room(&c->ring, c->record_room))
-        return true;
-    return c->record_room > sizeof(struct record) && pad(c, time) &&
-           ring_check_room(&c->ring, c->record_room);
+    if (!c->lost_since)
+        return find_room(&c->ring, c->record_room, time);
+    return find_room(&c->ring, LOST_SIZE + c->record_room, time) &&
+           report_lost(c, time) && ring_check_room(&c->ring, c->record_room);
+}
+
+static NOINLINE void count_lost(struct session_cpu *c)
+{
+    c->lost_since++;
+    counter_add(&c->lost, 1);
 }
 
 static NOINLINE void trace_sample(u32 pc, u32 mode)
@@ -396,15 +348,15 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
     if (unlikely(v->hit->ticks > 1 || v->flags & SPROFILE_F_IRQS_OFF))
         count_late(c, v->hit->ticks, v->flags);
     if (unlikely(!ring_has_room(&c->ring, c->record_room)) &&
-        !check_room(s, c, v->hit->time)) {
-        store_wrapped(s, c, *v);
+        !make_room(s, c, v->hit->time)) {
+        count_lost(c);
         return;
     }
     struct record *r = ring_place(&c->ring);
     fill(r, v, c);
     u32 size = PLAIN_SIZE;
-    if (c->fill_stacks)
-        size = c->fill_stacks(c, r, v->hit->tf);
+    if (c->unwind_user)
+        size = fill_stacks(c, r, v->hit->tf);
     ring_commit(&c->ring, size);
 }
 
@@ -484,8 +436,7 @@ void sample_take_irq(const struct sample_source *source,
 void sample_take_point(const struct sample_source *source,
                        const struct sample_hit *hit, u32 cycles)
 {
-    struct view v = { .hit = hit };
     struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_POINT]);
     throttle_add(t, (u32)hit->time, cycles);
-    take_kernel(source, v, t);
+    take(source, hit, t);
 }

@@ -86,7 +86,8 @@ void sample_take(const struct sample_source *source,
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit);
 // The same in the listener of a trace point, interrupts off, with its context
-// from unwind_caller(). `cycles`: the cost of all before it on this CPU.
+// from unwind_caller() or unwind_interrupted(). `cycles`: the cost of all
+// before it on this CPU.
 void sample_take_point(const struct sample_source *source,
                        const struct sample_hit *hit, u32 cycles);
 // TSC cycles (low half) consumed by NMIs on this CPU, without the current one.

@@ -19,19 +19,22 @@
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 #define NOT_TAKEN MODES // interrupts that yield no sample
 
-struct record;
+struct user_part;
 
 struct session_cpu {
     // The session's source while its samples count, else NULL.
     const struct sample_source *samples_of;
     struct ring ring;
     bool hides_kernel;
+    bool by_point;   // the samples are of a trace point
     u32 record_room; // bytes of the session's largest record
-    u32 deep_words;  // of the user stack, with SPROFILE_O_DEEP
-    // Appends the call chains to a record and returns its size (sample.c).
-    // NULL: the session wants no chains.
-    u32 (*fill_stacks)(struct session_cpu *c, struct record *r,
-                       const struct trapframe *tf);
+    u32 deep_words;  // of the user stack, with SPROFILE_O_DEEP; else 0
+    // Write a record's user part (arch/unwind.h) if user code was interrupted,
+    // and if the kernel was. NULL: the session wants no chains.
+    u32 *(*unwind_user)(const struct trapframe *tf, u32 *out,
+                        struct user_part *part);
+    u32 *(*unwind_left_user)(const struct trapframe *tf, u32 *out,
+                             struct user_part *part);
     u32 lost_since; // samples lost and not yet reported
     // Written by sample_take on this CPU, read by session_info on any.
     // Each interrupt is counted in one of `taken`.

@@ -1,5 +1,6 @@
 // Reading samples in mapped rings: whole records in order, also where a ring
-// wraps; read-only mappings; wrong requests; rings that outlive the session.
+// wraps; read-only mappings; wrong requests; rings that outlive the session;
+// stacks as requested, also where the ring ends and after a loss.
 #include "test.h"
 
 #include <poll.h>
@@ -92,6 +93,79 @@ static void whole_records_in_order(void)
     ok("whole records, in order, read where they lie");
 }
 
+// --- what the records contain ------------------------------------------------
+
+void spin(void);
+__asm__(".pushsection .text\n"
+        ".type spin, @function\n"
+        "spin: jmp spin\n"
+        ".size spin, . - spin\n"
+        ".popsection");
+
+#define LOOKED_AT 300 // samples behind the first loss
+
+static struct stacks {
+    unsigned samples, depth, words; // the last two of the first sample
+} stacks;
+
+// All samples of spin() have the same stack.
+static void compare(void *arg, const void *bytes, size_t size)
+{
+    struct stacks *s = arg;
+
+    for (size_t at = 0; at < size;) {
+        const struct sprofile_sample *r = (const void *)((char *)bytes + at);
+        at += r->head.size;
+        if (r->head.type != SPROFILE_R_SAMPLE || r->kernel_depth ||
+            r->pc[r->stack_words] != (uintptr_t)spin)
+            continue;
+        if (s->samples++ == 0) {
+            s->depth = r->user_depth;
+            s->words = r->stack_words;
+        }
+        check(r->user_depth == s->depth && r->stack_words == s->words);
+    }
+}
+
+static struct stacks stacks_of(pid_t task, uint32_t flags)
+{
+    struct sprofile_options o = { .rate_hz = 8000,
+                                  .flags = flags,
+                                  .ring_bytes = 1 };
+    struct sprofile_info info = { 0 };
+    struct profile_session s;
+
+    stacks = (struct stacks){ 0 };
+    check(profile_begin(&s, task, &o) == 0);
+    while (info.lost == 0) {
+        usleep(1000);
+        check(profile_info(&s, &info) == 0);
+    }
+    while (stacks.samples < LOOKED_AT) {
+        check(profile_request(&s) == 0);
+        check(profile_answer(&s, -1, compare, &stacks) >= 0);
+    }
+    profile_end(&s);
+    return stacks;
+}
+
+static void stacks_as_requested(void)
+{
+    pid_t child = fork();
+
+    check(child >= 0);
+    if (child == 0)
+        spin();
+    struct stacks plain = stacks_of(child, 0);
+    struct stacks some = stacks_of(child, SPROFILE_O_STACKS);
+    struct stacks deep = stacks_of(child, SPROFILE_O_STACKS | SPROFILE_O_DEEP);
+    end_of(child);
+    check(plain.depth == 1 && plain.words == 0);
+    check(some.depth > 1 && some.words >= 2 + SPROFILE_STACK_WORDS);
+    check(deep.depth == some.depth && deep.words > some.words);
+    ok("stacks as requested, also where the ring ends and after a loss");
+}
+
 // --- by the calls themselves -------------------------------------------------
 
 static int32_t command(int phone, uint32_t what, void *a, uint32_t b,
@@ -176,6 +250,7 @@ static void no_data_is_reported(void)
 int main(void)
 {
     whole_records_in_order();
+    stacks_as_requested();
     wrong_requests();
     no_data_is_reported();
     return 0;

@@ -238,7 +238,8 @@ KERNEL_TEST(arch_unwind_reads_no_further_than_a_kernel_frame)
         (void *)(page + PAGE_SIZE - offsetof(struct trapframe, esp));
     memset(tf, 0, offsetof(struct trapframe, esp));
     tf->cs = KERNEL_CS;
-    expect(unwind_user_deep(tf, 2048, out, &part) == out);
+    part.stack_words = 2048;
+    expect(unwind_user_deep(tf, out, &part) == out);
     expect(part.depth == 0 && part.stack_words == 0);
     vmap_free(page, 1);
 }

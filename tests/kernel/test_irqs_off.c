@@ -77,9 +77,11 @@ static void take(struct seen *seen, struct ring *r)
             struct sprofile_sample sample;
             u32 pc;
         } record;
-        ring_peek(r, 0, &record, sizeof(record));
-        if (record.sample.head.type == SPROFILE_R_SAMPLE)
+        ring_peek(r, 0, &record.sample.head, sizeof(record.sample.head));
+        if (record.sample.head.type == SPROFILE_R_SAMPLE) {
+            ring_peek(r, 0, &record, sizeof(record));
             count(seen, &record.sample);
+        }
         ring_consume(r, record.sample.head.size);
     }
 }

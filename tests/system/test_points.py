@@ -12,6 +12,9 @@ from statistic import deviations
 
 WORK = "dd if=/dev/zero of=/dev/null bs=1 count=2000"
 TREE = f"-g -e @syscall/enter -c 10 --json {WORK} 2>/dev/null"
+ALLOCATES = "sh -c 'for i in 1 2 3 4 5 6 7 8; do cat /dev/null; done'"
+# What a row of a point in the heap would be, if it were not of the caller.
+HELPERS = re.compile(r"emit_|tell_|slab_|kmalloc$|kzalloc$|kfree$|kstrdup$|large_alloc")
 PATCHED = "sysinfo system.text | grep patched"
 SCRIPTS = {
     "calls": f"profile -e @syscall/enter --json {WORK} 2>/dev/null",
@@ -22,6 +25,10 @@ SCRIPTS = {
     "step": f"profile --fixed {TREE}",
     "switches": "profile -C -g -e @sched/switch sh -c 'sleep 0.01; true'",
     "bytes": "profile -e @heap/alloc:bytes --json cat /dev/null",
+    "freed": f"profile -C -e @heap/free --json {ALLOCATES}",
+    "each": f"profile -C -e @heap/alloc:bytes --json {ALLOCATES}",
+    "kilobytes": f"profile -C -e @heap/alloc:bytes -c 1024 --json {ALLOCATES}",
+    "exception": f"profile -e @trap/exception,@page/fault_end --json {WORK} 2>/dev/null",
     "objects": "profile -e @heap/alloc --json cat /dev/null",
     "text": f"profile -e @page/fault {WORK} 2>/dev/null",
     "file": "sprofile -e @sched/wake -o /out/wakes.data sh -c 'cat /etc/passwd | cat' >/out/report",
@@ -76,6 +83,35 @@ def test_every_event_is_accounted_for(results):
     assert happened(exits) == calls # exec returns, exit_group does not
     assert happened(of_faults) == faults
     assert of_faults["event"] == "page/fault" and of_faults["period"] == 1
+
+
+def test_rows_are_what_caused_the_events(results):
+    """System calls and page faults: the program's code. Others: the kernel's."""
+    exits, faults = report(results, "both")["events"]
+    traps, ends = report(results, "exception")["events"]
+    for r in (report(results, "calls"), exits):
+        assert r["user"] == r["taken"], r
+        assert {row["image"] for row in r["rows"]} == {"/bin/busybox"}, r
+        assert sum(row["samples"] for row in r["rows"]
+                   if row["symbol"] == "__syscall_cp_c") >= 4000, r # read, write
+    for r in (faults, traps, ends):
+        assert r["user"] > 0.8 * r["taken"], r # copies to and from the program, too
+        assert len(r["rows"]) > 10, r
+    for name in ("each", "freed"):
+        r = report(results, name)
+        assert r["kernel"] == r["taken"] > 20 and len(r["rows"]) > 4, r
+        assert not [row for row in r["rows"] if HELPERS.match(row["symbol"])], r
+
+
+def test_units_of_a_field_are_counted(results):
+    """A sample for each 1024 bytes, however many objects that is. (The N of a CPU also
+    count the profiler's allocations, between those of the program.)"""
+    each, r = report(results, "each"), report(results, "kilobytes")
+    total, counted = (sum(row["period"] for row in x["rows"]) for x in (each, r))
+    assert total > 20 * 1024 and counted % 1024 == 0
+    assert r["taken"] < each["taken"] / 2
+    assert abs(counted - total) <= 1024 * (r["cpus"] + r["others"] + each["others"] / 4), (
+        counted, total, r["others"])
 
 
 def test_each_tenth(results):

@@ -22,6 +22,7 @@
 #include "arch/mmu.h"
 #include "arch/text.h"
 #include "arch/thread.h"
+#include "arch/vdso.h"
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
 #include "kernel/debug/kasan.h"
@@ -29,7 +30,8 @@
 #include "lib/string.h"
 #include <strobe/kbox.h>
 
-extern const char text_start[], text_end[];      // linker.ld
+extern const char text_start[], text_end[]; // linker.ld
+extern const char helpers_start[], helpers_end[];
 extern const char trap_stubs[], trap_code_end[]; // entry.S
 
 // Entry code: words searched from esp upwards for the part that the CPU pushed.
@@ -255,22 +257,63 @@ u32 unwind_kernel(const struct trapframe *tf, u32 esp, u32 *pcs, u32 max,
     return c.n;
 }
 
+// What a function keeps at its frame pointer.
+struct kernel_frame {
+    const struct kernel_frame *caller;
+    u32 back;
+};
+
 void unwind_caller(struct trapframe *tf, const void *frame)
 {
-    // What a function keeps at its frame pointer.
-    const struct {
-        u32 caller, back;
-    } *own = frame, *caller = (const void *)own->caller;
-    u32 slot = (u32)&caller->back, back = caller->back;
-    if (call_trace_is_exit(back))
-        back = call_trace_back(slot);
+    const struct kernel_frame *f = frame;
+    u32 back;
+    for (;; f = f->caller) {
+        back = f->back;
+        if (call_trace_is_exit(back))
+            back = call_trace_back((u32)&f->back);
+        if (back - (u32)helpers_start >= (u32)(helpers_end - helpers_start))
+            break;
+    }
     *tf = (struct trapframe){
         .eip = back,
         .cs = KERNEL_CS,
         .eflags = EFLAGS_IF,
-        .ebp = caller->caller,
-        .esp = slot + 4,
+        .ebp = (u32)f->caller,
+        .esp = (u32)(f + 1),
     };
+}
+
+// The program is in the vDSO's system call, which only returns.
+static void leave_vdso(struct trapframe *tf)
+{
+    u32 call = vdso_address(this_cpu_read(aspace)->vdso, VDSO_SYSTEM_CALL);
+    if (tf->eip != call + TRAP_CALL_BYTES)
+        return;
+    struct user_peek p;
+    user_peek_begin(&p, tf->esp, true);
+    const u32 *back = user_peek(&p, tf->esp, sizeof(*back));
+    if (back) {
+        tf->eip = READ_ONCE(*back);
+        tf->esp += sizeof(*back);
+    }
+    user_peek_end(&p);
+}
+
+// The functions that the entry code calls are not traced, so it is found by
+// their return addresses.
+void unwind_interrupted(struct trapframe *tf, const void *frame)
+{
+    const struct kernel_frame *f = frame;
+    while (!is_entry(f->back))
+        f = f->caller;
+    const struct trapframe *interrupted = (const void *)(f + 1);
+    if (trap_from_user(interrupted)) {
+        *tf = *interrupted;
+        leave_vdso(tf);
+        return;
+    }
+    memcpy(tf, interrupted, offsetof(struct trapframe, esp));
+    tf->esp = trap_kernel_stack(interrupted);
 }
 
 // User registers at the entry to the kernel.
@@ -599,10 +642,11 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
     return out;
 }
 
-u32 *unwind_user_deep(const struct trapframe *tf, u32 words, u32 *out,
+u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
                       struct user_part *part)
 {
     struct user_context u;
+    u32 words = part->stack_words;
     bool user_mode = trap_from_user(tf);
     *part = (struct user_part){ 0, 0, 0 };
     // A frame from kernel mode has no esp and ss; the kernel stack may end

@@ -60,7 +60,7 @@ static ALWAYS_INLINE u32 trap_kernel_stack(const struct trapframe *tf)
 {
     return (u32)&tf->esp; // the CPU pushes no more
 }
-// That of a context from unwind_caller().
+// That of a context from unwind_caller() or unwind_interrupted().
 static ALWAYS_INLINE u32 trap_stack(const struct trapframe *tf)
 {
     return tf->esp;

@@ -19,15 +19,21 @@ struct trapframe;
 u32 unwind_kernel(const struct trapframe *tf, u32 esp, u32 *pcs, u32 max,
                   bool *cut);
 
-// The context to which the caller of a function will return: where its caller
-// was called. `frame` is the frame address of the function, which keeps it, as
-// its caller does. trap_stack() is the context's stack pointer; whether
-// interrupts are on there is not known: the frame says so.
+// The context of a trace point, where what recorded the event will return. For
+// points of the heap and of the locks (linker.ld: helpers) it is that of the
+// caller of their functions. `frame`: the frame address of a listener, which
+// keeps it. trap_stack() is the context's stack pointer; whether interrupts are
+// on there is not known: the frame says so.
 void unwind_caller(struct trapframe *tf, const void *frame);
+// The same for a point in the handling of an exception or a system call: the
+// context that it interrupted. For a system call by the vDSO, where that
+// returns to.
+void unwind_interrupted(struct trapframe *tf, const void *frame);
 
 // The size and state of a sample's user part.
 struct user_part {
-    u32 stack_words; // words of the stack, plus 2 or 3
+    u32 stack_words; // words of the stack, plus 2 or 3; before
+                     // unwind_user_deep: how many are wanted
     u32 depth;       // entries of the chain
     u32 flags;       // SPROFILE_F_USER_...: rarely nonzero, but for MORE. CUT
                      // also marks memory that is not loaded, in the middle of
@@ -46,6 +52,6 @@ u32 *unwind_left_user(const struct trapframe *tf, u32 *out,
                       struct user_part *part);
 // Stores the first address of that chain alone. False: no user mode.
 bool unwind_user_pc(const struct trapframe *tf, u32 *out);
-// Either of the two, with up to `words` (not 0) of the stack.
-u32 *unwind_user_deep(const struct trapframe *tf, u32 words, u32 *out,
+// Either of the two, with up to part->stack_words (not 0) of the stack.
+u32 *unwind_user_deep(const struct trapframe *tf, u32 *out,
                       struct user_part *part);
