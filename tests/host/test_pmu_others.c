@@ -100,7 +100,7 @@ static void interrupt_of_others(void **state UNUSED)
         model_init(all[i]);
         model.lvt_masked = false; // as the owner has it
         use_counters(on_sample);
-    model.handler = on_nmi;
+        model.handler = on_nmi;
         model.select[0] = SELECT_NMI;
         model.global_control |= 1;
         expect_no_interrupts(all[i]);
