@@ -1,7 +1,7 @@
 // A loop of a known period, half of it in each of two functions: samples at
 // unsuitable distances keep step with it (tests/system/test_in_step.py).
 //
-//     in_step NANOSECONDS MILLISECONDS
+//     in_step [NANOSECONDS MILLISECONDS]      (100000, 10)
 #include "test.h"
 
 // A loop of two instructions.
@@ -30,12 +30,13 @@ static uint64_t now(void)
 
 int main(int argc, char *argv[])
 {
-    check(argc == 3);
+    uint32_t loop_ns = argc == 3 ? strtoul(argv[1], NULL, 10) : 100000;
+    uint32_t ms = argc == 3 ? strtoul(argv[2], NULL, 10) : 10;
     uint64_t began = now();
     half_a(TRIAL);
     uint64_t a_round = (now() - began) * 1000 / TRIAL; // picoseconds
-    uint32_t rounds = strtoul(argv[1], NULL, 10) * 500 / a_round;
-    uint64_t end = now() + strtoul(argv[2], NULL, 10) * 1000000ull;
+    uint32_t rounds = (uint64_t)loop_ns * 500 / a_round;
+    uint64_t end = now() + ms * 1000000ull;
     while (now() < end) {
         for (int i = 0; i < 100; i++) {
             half_a(rounds);
