@@ -115,6 +115,7 @@ struct sprofile_options {
     char event[SPROFILE_EVENT_NAME];   // for an event source; "": cycles
     // For SPROFILE_O_DEEP: a multiple of 8; 0: SPROFILE_DEEP_BYTES.
     uint32_t stack_bytes;
+    uint32_t reserved; // the size is the same on 32 and 64 bits
 };
 
 static inline uint32_t sprofile_stack_bytes(const struct sprofile_options *o)

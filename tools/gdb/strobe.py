@@ -166,7 +166,7 @@ def info(session, elapsed):
 
 
 def tsc_hz():
-    return int(kernel("'arch/i386/clock/clock.c'::tsc.hz"))
+    return int(kernel("'arch/i386/clock/clock.c'::tsc->hz"))
 
 
 def tasks():
