@@ -179,8 +179,8 @@ struct vote calibration_vote_of(const struct window *w,
         return (struct vote){ 0 };
     // Uncertain by the two readings, and by a tick.
     u64 ppm = (m[0].width + m[1].width) * PPM / tsc + PPM / ticks;
-    return (struct vote){ tsc * tc->hz / ticks, (u32)MIN(ppm, (u64)PPM),
-                          false };
+    u32 error_ppm = (u32)MIN(ppm, (u64)PPM);
+    return (struct vote){ tsc * tc->hz / ticks, error_ppm, false };
 }
 
 u32 calibration_lapic_hz(const struct window *w, u64 tsc_hz)
