@@ -136,14 +136,18 @@ def test_code_with_interrupts_off():
 @drawn
 @pytest.mark.parametrize("source", ("nmi-hpet", "lapic"))
 def test_expected(source):
-    """The samples are as many as expected, although sampling takes 2 % of the time: ticks
-    due during it also sample the program."""
+    """The samples are as many as expected, although sampling takes 5 % of the time: ticks
+    due during it also sample the program. How many of all ticks come outside of it is a
+    matter of the draw."""
     result = vm(f"profile -s {source} -F 20000 -g -m 5 --json tester 60",
                 "--icount", "1", smp=1)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
     assert report["taken"] > 7000 and report["missed"] == 0, report
-    assert abs(report["taken"] / report["expected"] - 1) < 0.003, report
+    ticks = report["taken"] + report["others"]
+    chance = deviations() * math.sqrt(report["taken"] * report["others"] / ticks)
+    assert chance < 0.02 * ticks, report
+    assert abs(report["taken"] - report["expected"]) < chance, report
 
 
 CHECKED = """
