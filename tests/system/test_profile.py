@@ -288,7 +288,11 @@ def test_error(results):
         n, share = r["taken"], row["period"] / whole
         middle = (share + z2 / 2 / n) / (1 + z2 / n)
         half = (z2 * (share * (1 - share) / n + z2 / 4 / n ** 2)) ** 0.5 / (1 + z2 / n)
-        assert row["interval"] == pytest.approx([middle - half, middle + half],
+        low, high = row["interval"]
+        if r["missed"]:  # samples that stand for several ticks are as good as fewer
+            assert low < middle - half + 2e-6 and high > middle + half - 2e-6, (row, r)
+        else:
+            assert [low, high] == pytest.approx([middle - half, middle + half],
                                                 abs=2e-6), (row, r)
     assert re.search(r"^ *Address +Samples +Percent +95 % sure  Symbol\n0x\w+ +\d+ +"
                      r"[\d.]+% +[\d.]+-[\d.]+%  burn_a$",

@@ -126,8 +126,10 @@ def test_rates_on_a_host_that_stops_the_machine(machine):
             [*stall, f"{ROOT}/tools/vm", "--smp", "1", *machine, "--", "sysinfo system.clock"],
             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
         assert run.returncode == 0, run
-        rows = dict(re.findall(r"^(tsc|lapic) .* yes +yes +(\d+) ", run.stdout, re.MULTILINE))
-        return int(rows["tsc"]), int(rows["lapic"])
+        # (On such a host the LAPIC timer's test may find no interrupt in time.)
+        tsc = re.search(r"^tsc .* yes +yes +(\d+) ", run.stdout, re.MULTILINE)
+        lapic = re.search(r"^lapic .* (?:yes|no) +(\d+) ", run.stdout, re.MULTILINE)
+        return int(tsc[1]), int(lapic[1])
     usual = rates()
     for stop in "40", "60":
         stopped = rates(f"{ROOT}/tools/stall", "--regular", stop, "1.5", "--for", "6")
