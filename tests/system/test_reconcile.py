@@ -132,8 +132,8 @@ def test_samples_and_trace_agree(name):
     report = read(results(1)[name])
     found = Shares(report)
     assert not report["missing"] and not report["lost"]
-    # A sample with traced callers may take longer than the shortest distance, 10 us: the
-    # next sample stands for that tick, too.
+    # At exponential distances 2 to 5 ticks came late in "files", none in "copy"; at uniform
+    # ones none did. Why is not known yet. The next sample stands for them.
     assert report["missed"] < found.compared / 100 and not report["throttled"]
     assert found.functions >= 6 and found.compared > 1000, report
     assert found.agree(found.samples), found.table()

@@ -126,7 +126,8 @@ def test_rates_on_a_host_that_stops_the_machine(machine):
             [*stall, f"{ROOT}/tools/vm", "--smp", "1", *machine, "--", "sysinfo system.clock"],
             capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
         assert run.returncode == 0, run
-        # (On such a host the LAPIC timer's test may find no interrupt in time.)
+        # A defect that is left: in 1 of 10 such starts the LAPIC timer is called silent, and
+        # the PIT replaces it. Its rate is right all the same.
         tsc = re.search(r"^tsc .* yes +yes +(\d+) ", run.stdout, re.MULTILINE)
         lapic = re.search(r"^lapic .* (?:yes|no) +(\d+) ", run.stdout, re.MULTILINE)
         return int(tsc[1]), int(lapic[1])
