@@ -62,16 +62,20 @@ static void add_mark(struct walk *w, enum chain_mark mark)
         add(w, mark);
 }
 
+// The program that `*pc` is in; `*pc` becomes an address in its file.
+static const struct cfi_program *program_of(const struct chain_code *code,
+                                            u32 *pc)
+{
+    bool vdso = *pc - code->vdso_base < code->vdso_bytes;
+    *pc -= vdso ? code->vdso_base : code->load_bias;
+    return vdso ? code->vdso : code->program;
+}
+
 static const struct cfi_row *find_row(struct row_cache *rows,
                                       const struct chain_code *code, u32 pc)
 {
-    const struct cfi_program *p = code->program;
-    u32 base = code->load_bias;
-    if (pc - code->vdso_base < code->vdso_bytes) {
-        p = code->vdso;
-        base = code->vdso_base;
-    }
-    return p && rows ? row_cache_find(rows, p, pc - base) : NULL;
+    const struct cfi_program *p = program_of(code, &pc);
+    return p && rows ? row_cache_find(rows, p, pc) : NULL;
 }
 
 // A function that realigns its stack pushes the return address again, above the
@@ -91,11 +95,18 @@ enum chain_link chain_link(struct row_cache *rows,
     return !row ? LINK_UNKNOWN : is_framed(row) ? LINK_FRAMED : LINK_NONE;
 }
 
-// There is no information on the code: assumes a frame, if ebp is a known one.
+// There is no row: assumes a frame, if ebp is a known one and nothing describes
+// the code. What describes it without a row finds the caller by a register that
+// is in no sample: a function does so around the realignment of its stack, where
+// ebp is its caller's or lost.
 static enum step step_unknown(const struct walk *w)
 {
+    u32 pc = w->pc;
+    const struct cfi_program *p = program_of(w->code, &pc);
     if (w->pc - w->code->entry < ENTRY_BYTES)
         return STEP_OUTERMOST;
+    if (p && cfi_find(p->entries, p->count, pc))
+        return STEP_LOST;
     return w->frame && w->ebp == w->frame ? STEP_GUESS : STEP_LOST;
 }
 

@@ -327,8 +327,11 @@ static void test_realigned(void **state)
     // A CFA below the stack pointer is not one.
     words[7] = ESP - 4 * 14;
     assert_int_equal(complete_deep(0x200c, words, 40, 0, out), 2);
-    // There the CFA is in ecx, which a sample does not have.
-    assert_int_equal(complete_deep(0x2005, words, 40, 0, out), 2);
+    // There the CFA is in ecx, which a sample does not have: who calls is not
+    // known, and not the caller of the frame that ebp still has, either.
+    assert_int_equal(complete_deep(0x2005, words, 40, 0, out), 3);
+    assert_int_equal(out[1], CHAIN_BROKEN);
+    assert_int_equal(out[2], 0x3008);
 }
 
 // Whether a chain ends for want of a longer copy of the stack.

@@ -247,7 +247,9 @@ def test_code_without_frame_pointers():
     whole = {("main", "outer"), ("outer", "middle"), ("middle", "inner")}
     report = tree_of("frameless", 100, "-g=dwarf")
     links = {(caller, name): n for caller, name, n in calls(report["tree"])}
-    assert report["cut"] == 0, report
+    # Around the realignment of a stack only %edi has the frame, which no sample has: 7 of
+    # the 400,000 instructions of a round, so that 5 samples there have 1e-10.
+    assert report["cut"] < 5, report
     for link in whole:
         assert links[link] > 0.97 * report["taken"], links
 
