@@ -28,21 +28,34 @@ static ALWAYS_INLINE u32 random_next(u32 *seed)
     return *seed *= 0x93d765ddu;
 }
 
-// From 0 to RANDOM_MOST * mean.
-static ALWAYS_INLINE u64 random_distance(u32 *seed, u64 mean)
+// From 0 to RANDOM_MOST, in 2^-30.
+static ALWAYS_INLINE u32 random_means(u32 *seed)
 {
     u32 x = random_next(seed);
     const u32 *part = &random_quantiles[x >> (32 - RANDOM_PART_BITS)];
     u32 width = part[1] - part[0], within = x << RANDOM_PART_BITS;
-    u32 means = part[0] + (u32)((u64)width * within >> 32); // in 2^-30
-    return (mean >> 32) * means * 4 + ((mean & 0xffffffff) * means >> 30);
+    return part[0] + (u32)((u64)width * within >> 32);
 }
 
-// A whole number of events, at least one: `mean` (1 to 2^56) on average.
+// `mean` * `means` + `fraction`, where the latter two are in 2^-30.
+static ALWAYS_INLINE u64 random_scale(u64 mean, u32 means, u32 fraction)
+{
+    u64 low = ((mean & 0xffffffff) * means + fraction) >> 30;
+    u32 high = (u32)(mean >> 32);
+    return unlikely(high) ? low + (u64)high * means * 4 : low;
+}
+
+// From 0 to RANDOM_MOST * mean.
+static ALWAYS_INLINE u64 random_distance(u32 *seed, u64 mean)
+{
+    return random_scale(mean, random_means(seed), 0);
+}
+
+// A whole number of events, at least one: `mean` (1 to 2^61) on average.
 static inline u64 random_count(u32 *seed, u64 mean)
 {
-    u64 parts = random_distance(seed, (mean - 1) << 8); // 256ths of an event
-    return 1 + (parts + (random_next(seed) >> 24)) / 256;
+    u32 means = random_means(seed);
+    return 1 + random_scale(mean - 1, means, random_next(seed) >> 2);
 }
 
 // A row of points, `least` plus a random distance apart, `period` on average;

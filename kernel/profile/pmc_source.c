@@ -8,13 +8,15 @@
 
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "arch/irq.h"
 #include "arch/pmu.h"
 #include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/profile/pace.h"
-#include "kernel/profile/sample.h"
+#include "kernel/profile/session_private.h"
+#include "kernel/time/ledger.h"
 #include "lib/cpu_memory.h"
 
 #define WINDOWS_PER_SECOND 100
@@ -41,6 +43,13 @@ static struct pmc_source *mine(const struct sample_source *s)
     return container_of(s, struct pmc_source, source);
 }
 
+// TSC cycles (low half) consumed by NMIs on this CPU, without the current one.
+static ALWAYS_INLINE u32 nmi_cycles(void)
+{
+    u32 before = this_cpu_read(irq_counts)[VECTOR_NMI].low - 1;
+    return this_ledger()->nmi_cycles + before * entry_cost.nmi;
+}
+
 static u64 counter_due(struct pmu_sampling *sampling,
                        const struct trapframe *tf, u32 periods)
 {
@@ -51,7 +60,7 @@ static u64 counter_due(struct pmu_sampling *sampling,
     hit.ticks = periods << p->merge_shift; // a stretched one is several
     hit.period = pace_weight(p, periods, sampling->event.kernel);
     sample_take(&s->source, &hit);
-    pace_charge(&nmis[cpu], p, s->index, sample_nmi_cycles());
+    pace_charge(&nmis[cpu], p, s->index, nmi_cycles());
     pace_spent(p, READ_ONCE(running), hit.time);
     return pace_next(p, hit.time);
 }

@@ -72,12 +72,6 @@ void sample_start_throttle(void)
     }
 }
 
-u32 sample_nmi_cycles(void)
-{
-    u32 nmis = this_cpu_read(irq_counts)[VECTOR_NMI].low - 1;
-    return this_ledger()->nmi_cycles + nmis * entry_cost.nmi;
-}
-
 // One sampling interrupt, described once for all sessions. Passed by value to
 // functions that are not inlined: its address is never taken, so it can be kept
 // in registers.

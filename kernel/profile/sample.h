@@ -90,9 +90,6 @@ void sample_take_irq(const struct sample_source *source,
 // before it on this CPU.
 void sample_take_point(const struct sample_source *source,
                        const struct sample_hit *hit, u32 cycles);
-// TSC cycles (low half) consumed by NMIs on this CPU, without the current one.
-// NMI context.
-u32 sample_nmi_cycles(void);
 
 // --- sessions ---------------------------------------------------------------
 
