@@ -237,8 +237,9 @@ static ALWAYS_INLINE u32 end_stacks(struct session_cpu *c, struct record *r,
 static NOINLINE u32 fill_stacks(struct session_cpu *c, struct record *r,
                                 const struct trapframe *tf)
 {
-    struct user_part user = { .stack_words = c->deep_words };
+    struct user_part user;
     u32 *at = r->words;
+    user.stack_words = c->deep_words;
     if (likely(trap_from_user(tf))) {
         at = c->unwind_user(tf, at, &user);
     } else {
