@@ -140,7 +140,7 @@ static enum step step(struct walk *w, bool deep)
     bool saved = row->ebp_saved && (s32)(saved_at - w->esp) >= 0;
     // The frame is this function's own: it is set up, or not yet removed.
     bool own = saved && w->frame && w->frame == saved_at &&
-               (is_framed(row) || saved_at == cfa - 8);
+               (saved_at == cfa - 8 || is_framed(row));
     known = known && word_at(w, cfa - 4, &back);
     if (own && (!deep || !known))
         return STEP_FRAMES;

@@ -97,24 +97,35 @@ static void free_run(struct zone *z, struct frame *f, u32 n)
     }
 }
 
-// Returns the oldest CACHE_BATCH frames to the zone. Contiguous frames, such as
-// a block of cache_refill that was freed in order, are returned as blocks: that
-// saves most of the buddy merges.
+// How many of these frames are contiguous.
+static u32 contiguous(struct frame **frame, u32 count)
+{
+    u32 n = 1;
+    while (n < count && frame[n] == frame[0] + n)
+        n++;
+    return n;
+}
+
+// Returns the oldest frames to the zone, CACHE_BATCH of them. Contiguous
+// frames, such as a block of cache_refill that was freed in order, are returned
+// as blocks: that saves most of the buddy merges. So a contiguous batch is
+// returned up to the end of its block only: the next one is a whole block.
 static NOINLINE void cache_shrink(struct frame_cache *c, u32 zone)
 {
     assert(c->count[zone] >= CACHE_BATCH);
     struct zone *z = &zones[zone];
     struct frame **frame = c->frames[zone];
+    u32 n = contiguous(frame, CACHE_BATCH), count = CACHE_BATCH;
+    if (n == CACHE_BATCH)
+        n = count -= frame_number(frame[0]) % CACHE_BATCH;
     u32 flags = spin_lock_irq(&z->lock);
-    for (u32 i = 0, n; i < CACHE_BATCH; i += n) {
-        for (n = 1; i + n < CACHE_BATCH && frame[i + n] == frame[i] + n;)
-            n++;
+    for (u32 i = 0; i < count; n = contiguous(frame + i, count - i)) {
         free_run(z, frame[i], n);
+        i += n;
     }
     spin_unlock_irq(&z->lock, flags);
-    ADD_ONCE(c->count[zone], -CACHE_BATCH);
-    memmove(c->frames[zone], c->frames[zone] + CACHE_BATCH,
-            c->count[zone] * sizeof(struct frame *));
+    ADD_ONCE(c->count[zone], -count);
+    memmove(frame, frame + count, c->count[zone] * sizeof(struct frame *));
 }
 
 static void free_list(struct zone *z, struct frame **list, u32 *count)

@@ -27,29 +27,32 @@
 
 const struct down_counter *calibration_lapic;
 
-// Reads the reference, and adds up the times without a read.
-static u64 read_reference(const struct timecounter *r, struct window *w)
+// Adds up the times without a read; `now`: of a read.
+static void add_standstill(struct window *w, u64 now)
 {
-    u64 value = r->read() & r->mask, now = rdtsc(), gap = now - w->last;
+    u64 gap = now - w->last;
+    w->last = now;
     w->usual = MIN(w->usual, gap);
     if (gap > STANDSTILL * w->usual)
         w->standstill += gap;
-    w->last = now;
-    return value;
 }
 
+// What is done between two reads makes the moment less certain, and so the
+// window longer.
 static bool find_moment(const struct timecounter *r, struct window *w,
                         struct moment *best)
 {
     u64 before_old = rdtsc();
-    u64 old = read_reference(r, w);
+    u64 old = r->read() & r->mask;
     u32 edges = 0;
     best->width = ~0ull;
     for (u32 reads = 0; edges < EDGES && reads < READS_MAX; reads++) {
         u64 before = rdtsc();
-        u64 value = read_reference(r, w);
-        u64 width = w->last - before_old;
+        u64 value = r->read() & r->mask, after = rdtsc();
+        if (w->may_wrap)
+            add_standstill(w, after);
         if (value != old) {
+            u64 width = after - before_old;
             edges++;
             if (width < best->width)
                 *best = (struct moment){ value, before_old + width / 2, width };
@@ -120,7 +123,9 @@ static bool measure_once(struct timecounter *const *voters, u32 count,
                          struct window *w)
 {
     const struct timecounter *r = voters[0];
-    *w = (struct window){ .last = rdtsc(), .usual = ~0ull };
+    *w = (struct window){ .last = rdtsc(),
+                          .usual = ~0ull,
+                          .may_wrap = r->mask < r->hz };
     if (!find_moment(r, w, &w->reference[0]))
         return false;
     read_lapic_at(w, 0);
@@ -141,10 +146,9 @@ static bool measure_once(struct timecounter *const *voters, u32 count,
     return true;
 }
 
-static bool may_have_wrapped(const struct timecounter *r,
-                             const struct window *w)
+static bool may_have_wrapped(const struct window *w)
 {
-    return r->mask < r->hz && w->standstill > reference_tsc(w) / 2;
+    return w->may_wrap && w->standstill > reference_tsc(w) / 2;
 }
 
 bool calibration_measure(struct timecounter *const *voters, u32 count,
@@ -155,7 +159,7 @@ bool calibration_measure(struct timecounter *const *voters, u32 count,
     for (u32 i = 0; i < WINDOW_TRIES; i++) {
         if (!measure_once(voters, count, &next))
             return false;
-        if (!may_have_wrapped(voters[0], &next)) {
+        if (!may_have_wrapped(&next)) {
             *w = next;
             return true;
         }

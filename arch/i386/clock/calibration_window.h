@@ -17,6 +17,7 @@ struct moment {
 struct window {
     struct moment reference[2], lapic[2]; // start, end
     struct moment others[VOTERS_MAX][2];
+    bool may_wrap;   // the reference, within a second; only then are known:
     u64 last, usual; // TSC at the last read; shortest time between two
     u64 standstill;  // sum of the times that were much longer
     u64 tsc_hz;      // result: the TSC's rate by the reference

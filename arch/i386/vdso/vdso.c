@@ -53,7 +53,7 @@ __asm__(".text\n"
         ".type get_pc_thunk, @function\n"
         "get_pc_thunk:\n\t"
         ".cfi_startproc\n\t"
-        "movl (%esp), %eax\n\t"
+        "movl (%esp), %edi\n\t"
         "ret\n\t"
         ".cfi_endproc\n"
         ".size get_pc_thunk, . - get_pc_thunk\n");
@@ -86,13 +86,14 @@ static ALWAYS_INLINE int ask_kernel(u32 number, u32 a, void *b)
 
 // Address of the time page, the page before this object (vdso.lds). A call that
 // never returned (call 1f; 1: popl) would stay in the CPU's stack of recorded
-// calls (profile -g=lbr), and its prediction of returns would be wrong.
+// calls (profile -g=lbr), and its prediction of returns would be wrong. In EDI,
+// where the page stays for as long as it is needed.
 static ALWAYS_INLINE const struct time_page *the_page(void)
 {
     const struct time_page *page;
     __asm__("call get_pc_thunk\n"
             "1:\taddl $time_page - 1b, %0"
-            : "=a"(page)
+            : "=D"(page)
             :
             : "cc");
     return page;
@@ -111,7 +112,8 @@ static ALWAYS_INLINE bool read_clock(u32 clock, struct moment *m)
     if (unlikely(!time_nsec(line, &m->nsec)))
         return false;
     m->sec = READ_ONCE(line->sec);
-    if (seqcount_read_retry(&page->gen, gen))
+    // seqcount_read_retry, without a register for what is read.
+    if (unlikely(!word_is(&page->gen.value, gen)))
         return false;
     for (; m->nsec >= NS; m->nsec -= NS)
         m->sec++;
