@@ -2,24 +2,27 @@
 // hypervisors list some that count but do not interrupt.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/interrupt_wait.h"
 
-#define LIMIT_NS 100000000u // allows for a busy hypervisor
-#define STEP_NS 10000u
+// An emulator that serves each read of the controller under one lock for all
+// devices must also have time for the timer. Returns how long the step took.
+static u64 step(void)
+{
+    u64 start = clock_now_ns(), ns;
+    do {
+        cpu_relax();
+        ns = clock_now_ns() - start;
+    } while (ns < WAIT_STEP_NS);
+    return ns;
+}
 
-// Waits for the interrupt, counting only time in which this CPU runs: after a
-// hypervisor has paused the machine, the CPU may resume before the timer. So
-// each step between two reads of the controller counts as STEP_NS. It is as
-// long at least: an emulator that serves each read under one lock for all
-// devices must also have time for the timer.
 static bool is_requested(const struct irq_source *s)
 {
-    for (u32 waited = 0; waited < LIMIT_NS; waited += STEP_NS) {
+    struct interrupt_wait w = { 0 };
+    do {
         if (irq_source_requested(s))
             return true;
-        u64 until = clock_now_ns() + STEP_NS;
-        while (clock_now_ns() < until)
-            cpu_relax();
-    }
+    } while (interrupt_wait_more(&w, step()));
     return irq_source_requested(s);
 }
 
