@@ -509,7 +509,7 @@ NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
 	$(wildcard user/libprofile/*.c user/libtrace/*.c user/libtransfer/*.c \
 	user/libremote/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
-	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c \
+	user/libstrobe/,core_clock.c kbox.c messages.c number.c options.c sensor_print.c \
 	sensor_recording.c sensor_recording_print.c table.c \
 	sysinfo.c sysinfo_tool.c))
 
