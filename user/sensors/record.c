@@ -41,7 +41,9 @@ static const struct tool tool = {
     .notes =
         "Ends with the command, after the duration, at ^C, or when all sensors "
         "are\nclosed. A sensor that the command creates is recorded from its "
-        "first event on.\n`strobe sensors FILE` and `sensors FILE` print the "
+        "first event on.\nThe exit status is the command's (130 after ^C), or "
+        "0. "
+        "`strobe sensors FILE` and `sensors FILE` print the "
         "file.\n",
 };
 
@@ -144,6 +146,8 @@ static void record(uint64_t interval, uint64_t end, struct child *child)
     sigset_t signals;
     bool asked = false;
 
+    if (!child)
+        signal(SIGINT, SIG_DFL); // background jobs begin with it ignored
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
