@@ -93,7 +93,10 @@ WRONG_RATE = """
     profile /bin/true | head -8; cprofile -1 true >/tmp/c; head -3 /tmp/c
     sensors record -o /tmp/s -d 0.1 /sensors/mm/free; sensors /tmp/s | head -2
     trace record -o /tmp/t -e sched/switch true 2>/dev/null; trace report /tmp/t | grep clock
+    sprofile -q -o /tmp/p -s nmi-hpet --fixed -F 1000 --for 60 & usleep 300000
+    sprofile -s nmi-hpet --fixed -F 1000 --for 1 | grep missed
     sleep 40; sysinfo system.clock; profile sleep 2 | head -8
+    sprofile -s nmi-hpet --fixed -F 1000 --for 1 | grep missed
     sensors record -o /tmp/s -d 0.1 /sensors/mm/free; sensors /tmp/s | head -2
     dmesg | grep clock"""
 
@@ -101,7 +104,8 @@ WRONG_RATE = """
 def test_a_wrong_rate_is_corrected():
     """A TSC that was taken for 2.5 times slower than it is: the watch finds that, another
     counter tells the time, every report says that the rate is not known, and half a minute
-    later it is."""
+    later it is: also to a source that samples all the while, whose ticks at fixed distances
+    are computed from the TSC."""
     result = vm(WRONG_RATE, "--kernel", f"{ROOT}/build/kernel-test.elf")
     before, after = result.output.split("# clock: TSC, 400.0", 1)
     assert re.search(r"^tsc .* 4000\d{5} ", before, re.MULTILINE), result
@@ -111,6 +115,8 @@ def test_a_wrong_rate_is_corrected():
     assert abs(int(rate[1]) - 1e9) < 2e4, result
     assert re.search(r"^Profile of .* 2\.00\d s$", after, re.MULTILINE), result
     assert "rate assumed" not in after.split("\n", 1)[1], result
+    missed = [int(n) for n in re.findall(r"^Ticks: +(\d+) missed", after, re.MULTILINE)]
+    assert missed[0] > 1000 and missed[1:] == [0, 0], result
     assert [line.split("clock: ")[1].split(",")[0] for line in after.splitlines()
             if "clock: " in line][-4:] == [
                 "the rate of the tsc is measured again", "time by the hpet",
