@@ -262,7 +262,7 @@ VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
 # Files of lib that only the tools use.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c inflate.c call_chain.c record_values.c \
+TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c \
 	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
@@ -365,6 +365,12 @@ LZ4 := build/lz4/ready
 LZ4_SOURCE := build/lz4/src/lib/lz4.c
 LZ4_USERS := $(LZ4_SOURCE) user/libremote/client.c user/libremote/server.c
 LZ4_FLAGS := -Ibuild/lz4/src/lib -DLZ4_MEMORY_USAGE=12
+# What unpacks sections of call frame information: zlib's decompression, no gzip.
+ZLIB := build/zlib/ready
+ZLIB_SOURCES := $(addprefix build/zlib/src/,adler32.c inffast.c inflate.c inftrees.c \
+	uncompr.c zutil.c)
+ZLIB_USERS := $(ZLIB_SOURCES) lib/cfi_sections.c
+ZLIB_FLAGS := -isystem build/zlib/src -DNO_GZIP
 DEBIAN_BUSYBOX := $(B)/debian/busybox
 
 $(MUSL): tools/build/musl | $(DEPS)/run
@@ -402,6 +408,17 @@ $(LZ4_USERS:%=$(B)/native/%.o): private NFLAGS += $(LZ4_FLAGS)
 $(foreach o,host replay,$(LZ4_USERS:%=$(B)/$o/%.o)): private HOST_FLAGS += $(LZ4_FLAGS)
 $(LZ4_USERS:%=$(B)/fuzz/%.o): private FUZZER_FLAGS += $(LZ4_FLAGS)
 
+$(ZLIB): tools/build/zlib | $(DEPS)/run
+	$(call say,FETCH $@,Debian)
+	$Qtools/build/zlib
+
+$(ZLIB_SOURCES): $(ZLIB) ;
+$(foreach o,obj native host replay fuzz,$(ZLIB_USERS:%=$(B)/$o/%.o)): | $(ZLIB)
+$(ZLIB_USERS:%=$(B)/obj/%.o): private UFLAGS += $(ZLIB_FLAGS)
+$(ZLIB_USERS:%=$(B)/native/%.o): private NFLAGS += $(ZLIB_FLAGS)
+$(foreach o,host replay,$(ZLIB_USERS:%=$(B)/$o/%.o)): private HOST_FLAGS += $(ZLIB_FLAGS)
+$(ZLIB_USERS:%=$(B)/fuzz/%.o): private FUZZER_FLAGS += $(ZLIB_FLAGS)
+
 $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	$(call say,FETCH $@,Debian)
 	$Qtools/build/fetch i386 busybox-static $(abspath $(B)/debian)
@@ -419,7 +436,7 @@ $(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
 # --- user programs ----------------------------------------------------------
 
 UFLAGS := -std=gnu11 -Wall -Wextra $(SAME_PATHS) -I. -pthread
-LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c)))
+LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c))) $(ZLIB_SOURCES)
 LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
 	$(sort $(wildcard user/lib*/*.c)))
 USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
@@ -492,7 +509,7 @@ NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
 	$(wildcard user/libprofile/*.c user/libtrace/*.c user/libtransfer/*.c \
 	user/libremote/*.c tools/strobe-src/*.c))) \
 	$(addprefix \
-	user/libstrobe/,kbox.c messages.c number.c options.c sensor_print.c \
+	user/libstrobe/,core_clock.c kbox.c messages.c number.c options.c sensor_print.c \
 	sensor_recording.c sensor_recording_print.c table.c \
 	sysinfo.c sysinfo_tool.c))
 
@@ -819,7 +836,7 @@ format:
 
 clean:
 	rm -rf $(filter-out $(B)/apt $(B)/musl $(B)/busybox $(B)/login $(B)/lua \
-		$(B)/sqlite $(B)/qrencode $(B)/lwip $(B)/lz4 $(B)/debian $(B)/font $(MEMTEST) $(B)/suites \
+		$(B)/sqlite $(B)/qrencode $(B)/lwip $(B)/lz4 $(B)/zlib $(B)/debian $(B)/font $(MEMTEST) $(B)/suites \
 		$(B)/npm $(DEPS),$(wildcard $(B)/*))
 
 distclean:

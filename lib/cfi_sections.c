@@ -2,8 +2,12 @@
 #include "lib/assert.h"
 #include "lib/cfi.h"
 #include "lib/elf.h"
-#include "lib/inflate.h"
 #include "lib/string.h"
+
+#include <zlib.h>
+
+// Contents are at most so many times as large as what deflate makes of them.
+#define DEFLATE_RATIO_MAX 1032u
 
 static bool inside(size_t size, u32 offset, u64 length)
 {
@@ -30,7 +34,7 @@ static bool take_section(const u8 *bytes, size_t size,
         return false;
     memcpy(&c, bytes + s->offset, head);
     if (head && (c.type != ELF_COMPRESS_ZLIB || !c.size ||
-                 c.size / INFLATE_RATIO_MAX > s->size))
+                 c.size / DEFLATE_RATIO_MAX > s->size))
         return false;
     *out = (struct cfi_section){ bytes + s->offset + head, s->size - head,
                                  s->addr, eh, c.size };
@@ -40,7 +44,9 @@ static bool take_section(const u8 *bytes, size_t size,
 void cfi_unpack(struct cfi_section *s, u8 *out)
 {
     assert(s->unpacked_size);
-    bool whole = inflate(s->bytes, s->size, out, s->unpacked_size);
+    uLongf size = s->unpacked_size;
+    bool whole = uncompress(out, &size, s->bytes, s->size) == Z_OK &&
+                 size == s->unpacked_size;
     s->bytes = out;
     s->size = whole ? s->unpacked_size : 0;
     s->unpacked_size = 0;

@@ -20,7 +20,11 @@ struct recording_head {
     uint32_t version;
     uint32_t bytes; // of this head
     struct sensor_wide interval_ns;
+    // When it began, and how far that may be off; earlier files end here.
+    struct sensor_wide tsc_hz;
+    uint32_t tsc_error_ppm;
 };
+#define RECORDING_HEAD_LEAST 24u // bytes
 
 enum recording_kind {
     RECORDING_SENSOR = 1, // before what it has in the file

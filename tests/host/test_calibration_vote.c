@@ -79,6 +79,7 @@ static struct {
     u32 leaves, ratio[3], base_mhz;               // CPUID 0, 15H, 16H
     u32 hypervisor, interface, features, tsc_khz; // 40000000H and on
     u64 msr_hz;
+    bool hidden; // no bit of CPUID 1 says that there is a hypervisor
 } pc;
 
 static void model_cpuid(u32 leaf, u32 subleaf UNUSED, u32 r[4])
@@ -89,7 +90,7 @@ static void model_cpuid(u32 leaf, u32 subleaf UNUSED, u32 r[4])
         r[0] = pc.leaves;
         break;
     case 1:
-        r[2] = pc.hypervisor ? 1u << 31 : 0;
+        r[2] = pc.hypervisor && !pc.hidden ? 1u << 31 : 0;
         break;
     case 0x15:
         memcpy(r, pc.ratio, sizeof(pc.ratio));
@@ -167,7 +168,8 @@ static void cpuid_has_a_vote(void **state UNUSED)
     assert_true(chosen == 0 && v[1].outvoted);
 }
 
-// KVM or VMware with its leaf, without it, Hyper-V; QEMU's TCG; no hypervisor.
+// KVM or VMware with its leaf, without it, Hyper-V; QEMU's TCG; no hypervisor:
+// real processors answer unknown leaves with the last one that they have.
 static void a_hypervisor_has_a_vote(void **state UNUSED)
 {
     memset(&pc, 0, sizeof(pc));
@@ -175,6 +177,11 @@ static void a_hypervisor_has_a_vote(void **state UNUSED)
     pc.hypervisor = 0x40000010;
     pc.tsc_khz = 2445410;
     assert_int_equal(stated(1).tsc_hz, 2445410000);
+    pc.hidden = true;
+    assert_int_equal(stated(1).tsc_hz, 0);
+    pc.hidden = false;
+    pc.hypervisor = 0x80000010;
+    assert_int_equal(stated(1).tsc_hz, 0);
     pc.hypervisor = 0x40000001;
     assert_int_equal(stated(1).tsc_hz, 0);
     pc.hypervisor = 0x4000000b;

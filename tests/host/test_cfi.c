@@ -168,6 +168,40 @@ static void test_compressed(void **state)
     unload(&packed);
 }
 
+// 36 letters and a "!".
+static const u8 stream[] = { 0x78, 0x01, 0x4b, 0x4c, 0x4a, 0x4e, 0x24,
+                             0x84, 0x14, 0x01, 0x0c, 0xf9, 0x0d, 0xea };
+#define CONTENTS 37u
+
+// Unpacks a copy of the stream, with `damage` bytes of it changed, to a block
+// of `size` bytes. ASan guards the ends of both. Returns the section's size.
+static u32 unpack(u32 bytes, u32 size, u32 damage)
+{
+    u8 *copy = malloc(bytes), *out = malloc(size);
+    memcpy(copy, stream, bytes);
+    for (u32 i = 0; i < damage; i++)
+        copy[random_below(bytes)] = random_u64();
+    struct cfi_section s = { copy, bytes, 0, false, size };
+    cfi_unpack(&s, out);
+    free(copy);
+    free(out);
+    return s.size;
+}
+
+static void test_damaged_stream(void **state)
+{
+    (void)state;
+    u32 found = 0, rounds = 20000;
+    for (u32 size = 1; size < 2 * CONTENTS; size++)
+        assert_int_equal(unpack(sizeof(stream), size, 0),
+                         size == CONTENTS ? CONTENTS : 0);
+    for (u32 bytes = 0; bytes < sizeof(stream); bytes++)
+        assert_int_equal(unpack(bytes, CONTENTS, 0), 0);
+    for (u32 i = 0; i < rounds; i++)
+        found += !unpack(sizeof(stream), CONTENTS, 1 + i % 4);
+    assert_true(found > rounds - rounds / 50);
+}
+
 // Decodes every 7th entry of a section at a random pc.
 static void ask_all(const struct cfi_section *s)
 {
@@ -393,10 +427,15 @@ int main(void)
 {
     random_init();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_as_readelf), cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_chain),      cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_restorer),   cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_realigned),  cmocka_unit_test(test_short_copy),
+        cmocka_unit_test(test_as_readelf),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_chain),
+        cmocka_unit_test(test_moved),
+        cmocka_unit_test(test_restorer),
+        cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_damaged_stream),
+        cmocka_unit_test(test_realigned),
+        cmocka_unit_test(test_short_copy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,17 @@ static struct sprofile_info plain(void)
     };
 }
 
+// The same on so many CPUs, 1 % of whose time is not sampled.
+static struct sprofile_info system_of(u32 cpus)
+{
+    struct sprofile_info info = plain();
+
+    info.cpus = cpus;
+    info.tsc_hz = 1000000000;
+    info.elapsed_ns = 101000000 / cpus;
+    return info;
+}
+
 static void take(u32 cpu, enum sample_mode mode, u64 number, u64 ticks)
 {
     counts[samples.count++] = (struct sample_count){
@@ -95,6 +106,45 @@ static void finds_wrong_samples(void **state UNUSED)
     assert_true(chance_of(&info) > 0.5);
 }
 
+// Samples with the right modes, of which each of `cpus` has its share.
+static struct sprofile_info shares(u32 cpus, const u32 *percent)
+{
+    samples.count = 0;
+    for (u32 i = 0; i < cpus; i++) {
+        take(i, MODE_USER, 37 * percent[i], 1);
+        take(i, MODE_KERNEL, 61 * percent[i], 1);
+        take(i, MODE_IRQ, 2 * percent[i], 1);
+    }
+    return system_of(cpus);
+}
+
+static void finds_a_cpu_that_leans(void **state UNUSED)
+{
+    struct sprofile_info info = shares(2, (u32[]){ 50, 50 });
+    struct check c;
+
+    assert_true(chance_of(&info) > 0.9);
+    info = shares(2, (u32[]){ 51, 49 }); // all that is not sampled is on CPU 1
+    assert_true(chance_of(&info) > 0.9);
+    info = shares(2, (u32[]){ 55, 45 });
+    assert_true(chance_of(&info) < 1e-3);
+    info = shares(4, (u32[]){ 25, 19, 28, 28 });
+    assert_true(chance_of(&info) < 1e-3);
+    assert_true(check_make(&c, &info, &samples, 0));
+    assert_int_equal(c.cpus, 4);
+    assert_int_equal(c.worst, 1);
+    assert_float_equal(c.least, 0.2425, 1e-4);
+    assert_float_equal(c.most, 0.2525, 1e-4);
+    info = shares(3, (u32[]){ 50, 50, 0 }); // without any sample
+    assert_true(chance_of(&info) < 1e-9);
+    info.clock.tsc_error_ppm = 1000000; // the session's length is not known
+    assert_true(chance_of(&info) > 0.9);
+    info = shares(2, (u32[]){ 90, 10 });
+    info.kernel_cycles += info.irq_cycles;
+    info.irq_cycles = 0; // a session of a task
+    assert_true(chance_of(&info) > 0.9);
+}
+
 static void not_checked(void **state UNUSED)
 {
     struct sprofile_info info = plain();
@@ -124,15 +174,16 @@ static enum sample_mode draw_mode(void)
 }
 
 // One sample in `rare` stands for up to `late` ticks; `same`: all CPUs do the
-// same.
-static void draw(u32 cpus, bool same, u32 rare, u32 late)
+// same; `apart`: each has its own ticks, as many as come.
+static void draw(u32 cpus, bool same, bool apart, u32 rare, u32 late)
 {
     samples.count = 0;
     for (u32 i = 0; i < TICKS; i++) {
         enum sample_mode mode = draw_mode();
         u64 ticks = random_below(rare) ? 1 : 1 + random_below(late);
         for (u32 cpu = 0; cpu < cpus; cpu++)
-            take(cpu, same ? mode : draw_mode(), 1, ticks);
+            take(apart ? random_below(cpus) : cpu, same ? mode : draw_mode(), 1,
+                 ticks);
     }
 }
 
@@ -142,18 +193,24 @@ static void no_false_alarms(void **state UNUSED)
 {
     static const struct {
         u32 cpus;
-        bool same;
+        bool same, apart;
         u32 rare, late;
     } cases[] = {
-        { 1, false, 1, 1 }, { 3, false, 1, 1 },   { 3, true, 1, 1 },
-        { 1, false, 2, 5 }, { 1, false, 10, 40 }, { 2, true, 10, 40 },
+        { 1, false, false, 1, 1 },   { 3, false, false, 1, 1 },
+        { 3, true, false, 1, 1 },    { 1, false, false, 2, 5 },
+        { 1, false, false, 10, 40 }, { 2, true, false, 10, 40 },
+        { 2, false, true, 1, 1 },    { 3, false, true, 1, 1 },
+        { 3, false, true, 2, 5 },    { 2, false, true, 10, 40 },
     };
-    struct sprofile_info info = plain();
 
     for (u32 n = 0; n < ARRAY_SIZE(cases); n++) {
         u32 twentieth = 0, wrong = 0;
+        struct sprofile_info info = system_of(cases[n].cpus);
+        if (cases[n].apart)
+            strcpy(info.source, "lapic");
         for (u32 i = 0; i < DRAWS; i++) {
-            draw(cases[n].cpus, cases[n].same, cases[n].rare, cases[n].late);
+            draw(cases[n].cpus, cases[n].same, cases[n].apart, cases[n].rare,
+                 cases[n].late);
             double p = chance_of(&info);
             twentieth += p < 0.05;
             wrong += p < CHECK_CHANCE;
@@ -209,6 +266,14 @@ static void said_in_words(void **state UNUSED)
     says("- code with interrupts off");
     says("- fixed distances");
     says("- sampling, which takes");
+    info = shares(2, (u32[]){ 60, 40 });
+    print(&info, false, 0);
+    says("not by chance (p < 0.001)\n         CPU 0 has 60.0 % of the samples "
+         "(ledger 49.5 to 50.5)\n         The ledger");
+    print(&info, true, 0);
+    says(
+        "\"cpu_bounds\": [0.495000, 0.505000], \"cpus\": [0.600000, 0.400000], "
+        "\"p\": ");
     info.lost = 1;
     print(&info, false, 0);
     assert_string_equal(text, "");
@@ -219,8 +284,11 @@ static void said_in_words(void **state UNUSED)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_chances), cmocka_unit_test(finds_wrong_samples),
-        cmocka_unit_test(not_checked),   cmocka_unit_test(no_false_alarms),
+        cmocka_unit_test(known_chances),
+        cmocka_unit_test(finds_wrong_samples),
+        cmocka_unit_test(finds_a_cpu_that_leans),
+        cmocka_unit_test(not_checked),
+        cmocka_unit_test(no_false_alarms),
         cmocka_unit_test(said_in_words),
     };
 

@@ -1,10 +1,10 @@
 // What CPUs say about their clock (arch/i386/cpu/core_clock.c), and what a
 // header makes of it.
-// link: user/libprofile/core_clock.c
+// link: user/libstrobe/core_clock.c
 #include "test.h"
 
 #include "arch/i386/cpu/core_clock.c"
-#include "user/libprofile/core_clock.h"
+#include "user/libstrobe/core_clock.h"
 
 // One CPU. What is not set is 0; a register that is not set faults.
 static struct {

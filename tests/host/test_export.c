@@ -2,7 +2,7 @@
 // the choice of an image's ELF file. Files are changed in every byte and
 // truncated at every byte.
 // link: user/libprofile/check.c user/libprofile/binomial.c
-// link: user/libprofile/core_clock.c
+// link: user/libstrobe/core_clock.c
 // link: tools/strobe-src/traced.c user/libprofile/call_paths.c
 // link: user/libprofile/call_tables.c user/libprofile/calls_file.c
 // link: user/libprofile/gmon_file.c

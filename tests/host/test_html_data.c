@@ -1,7 +1,7 @@
 // The data of the flame graph page, from a synthetic profile; names of any
 // bytes; and the bins of the timeline.
 // link: user/libprofile/check.c user/libprofile/binomial.c
-// link: user/libprofile/core_clock.c
+// link: user/libstrobe/core_clock.c
 // link: tools/strobe-src/traced.c user/libprofile/call_paths.c
 // link: user/libprofile/call_tables.c user/libprofile/calls_file.c
 // link: user/libprofile/shares.c

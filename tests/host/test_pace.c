@@ -120,6 +120,21 @@ static void throttles(void **state UNUSED)
     assert_int_equal(pace_next(&p, now), 1000);
 }
 
+// A period that is much too short leaves the program most of the time before a
+// quarter of a usual window is over.
+static void found_at_once(void **state UNUSED)
+{
+    struct pace p;
+    u64 now = 1;
+
+    pace_init(&p, 1, 0, 0, WINDOW);
+    while (p.mean < 1024 && now < 100ull * WINDOW) {
+        now += pace_next(&p, now) + 500;
+        spend(&p, 500, now);
+    }
+    assert_true(now < WINDOW / 4);
+}
+
 // The cost of an NMI is charged to the events that it sampled.
 static void charged(void **state UNUSED)
 {
@@ -184,6 +199,7 @@ int main(void)
         cmocka_unit_test(survives_a_pause),
         cmocka_unit_test(at_random),
         cmocka_unit_test(throttles),
+        cmocka_unit_test(found_at_once),
         cmocka_unit_test(charged),
         cmocka_unit_test(weights),
         cmocka_unit_test(stolen_time),

@@ -1,7 +1,7 @@
 // The machine's topology in perf.data, byte by byte as perf expects it.
 //
 // link: user/libprofile/perf_topology.c user/libprofile/perf_features.c
-// link: user/libprofile/core_clock.c
+// link: user/libstrobe/core_clock.c
 #include "test.h"
 
 #include "lib/cpu_set.h"

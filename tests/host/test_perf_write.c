@@ -5,7 +5,7 @@
 // link: user/libprofile/images_read.c
 // link: user/libprofile/perf_write.c user/libprofile/known_threads.c
 // link: user/libprofile/output.c user/libstrobe/table.c
-// link: user/libprofile/perf_features.c user/libprofile/core_clock.c
+// link: user/libprofile/perf_features.c user/libstrobe/core_clock.c
 // link: user/libprofile/perf_repair.c user/libprofile/mapping.c
 // link: user/libprofile/perf_read.c user/libprofile/perf_walk.c
 // link: user/libprofile/perf_programs.c

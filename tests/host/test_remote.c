@@ -1,6 +1,6 @@
 // Sessions of strobe remote over good, bad and broken networks: what comes is
 // in the file, in order, and all the rest is counted.
-// link: user/libprofile/core_clock.c
+// link: user/libstrobe/core_clock.c
 // link: user/libremote/siphash.c user/libremote/message.c
 // link: user/libremote/records.c user/libremote/server.c
 // link: user/libremote/client.c tools/strobe-src/remote_file.c

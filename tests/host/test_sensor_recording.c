@@ -86,11 +86,19 @@ static void put_histogram(u32 source, u32 cell)
     chunk(RECORDING_HISTOGRAM, &h, sizeof(h), &c, sizeof(c));
 }
 
+static struct recording_head head(void)
+{
+    return (struct recording_head){ .magic = RECORDING_MAGIC,
+                                    .version = RECORDING_VERSION,
+                                    .bytes = sizeof(struct recording_head),
+                                    .interval_ns = { 1000, 0 },
+                                    .tsc_hz = { 400000000, 0 },
+                                    .tsc_error_ppm = 1000000 };
+}
+
 static void make(void)
 {
-    struct recording_head h = {
-        RECORDING_MAGIC, RECORDING_VERSION, sizeof(h), { 1000, 0 }
-    };
+    struct recording_head h = head();
     struct sensor_layout scalar = { .type = SENSOR_SCALAR,
                                     .scalar = { SENSOR_COUNTER, 64 } };
     struct sensor_layout list = { .type = SENSOR_LIST, .list = { 16, 64 } };
@@ -161,9 +169,7 @@ static void test_order_of_time(void **state UNUSED)
 // order of their numbers, and are not in the window.
 static void test_logical_clock(void **state UNUSED)
 {
-    struct recording_head h = {
-        RECORDING_MAGIC, RECORDING_VERSION, sizeof(h), { 1000, 0 }
-    };
+    struct recording_head h = head();
     struct recording r;
     size = chunks = 0;
     put(&h, sizeof(h));
@@ -189,6 +195,31 @@ static void test_logical_clock(void **state UNUSED)
         assert_int_equal(
             ((const struct recording_event *)r.all[i].body)->number, 3 + i);
     recording_close(&r);
+}
+
+// A head of this version, an earlier one, and one that is too short.
+static void test_heads(void **state UNUSED)
+{
+    struct recording_head h = head();
+    struct recording r;
+    size = chunks = 0;
+    put(&h, sizeof(h));
+    put_time(5000, 100);
+    assert_null(read_file(&r, size));
+    assert_int_equal(r.tsc_hz, 400000000);
+    assert_int_equal(r.tsc_error_ppm, 1000000);
+    recording_close(&r);
+    h.bytes = RECORDING_HEAD_LEAST;
+    size = chunks = 0;
+    put(&h, h.bytes);
+    put_time(5000, 100);
+    assert_null(read_file(&r, size));
+    assert_int_equal(r.tsc_hz, 0);
+    assert_int_equal(r.samples, 1);
+    recording_close(&r);
+    h.bytes -= 4;
+    memcpy(file, &h, sizeof(h));
+    assert_non_null(read_file(&r, size));
 }
 
 static void test_cut_at_each_byte(void **state UNUSED)
@@ -255,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_of_time),
         cmocka_unit_test(test_logical_clock),
+        cmocka_unit_test(test_heads),
         cmocka_unit_test(test_cut_at_each_byte),
         cmocka_unit_test(test_any_content),
         cmocka_unit_test(test_refused),

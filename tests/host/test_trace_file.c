@@ -2,7 +2,7 @@
 // at each byte, or damaged in each; threads' lives; names of points.
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
-// link: user/libprofile/functions.c user/libprofile/core_clock.c
+// link: user/libprofile/functions.c user/libstrobe/core_clock.c
 // link: user/libtrace/lives.c user/libtrace/report.c user/libtrace/summary.c
 // link: user/libtrace/spans.c
 // link: user/libtrace/event_text.c user/libtrace/call_names.c

@@ -4,7 +4,7 @@
 //
 // link: user/libtrace/reader.c user/libtrace/file.c user/libtrace/points.c
 // link: user/libtrace/lives.c user/libtrace/spans.c user/libtrace/event_text.c
-// link: user/libprofile/functions.c user/libprofile/core_clock.c
+// link: user/libprofile/functions.c user/libstrobe/core_clock.c
 // link: user/libtrace/call_names.c user/libtrace/report.c
 // link: user/libtrace/summary.c user/libtrace/sensed.c
 // link: user/libstrobe/sensor_recording.c user/libstrobe/sensor_print.c

@@ -116,15 +116,19 @@ def test_flame(network, tmp_path):
 
 
 def test_interrupted(network, tmp_path):
-    """^C ends the session, and the file is whole; so does the end of the client."""
+    """^C ends the session, and the file is whole; so does the end of the client. Until
+    then an earlier file stays."""
     path = str(tmp_path / "data")
+    (tmp_path / "data").write_text("before")
     child = network.begin("record", "-g", "-o", path, "--", "sh", "-c",
                           "echo begun; exec sleep 1000")
     assert select.select([child.stdout], [], [], PATIENCE)[0]
     assert child.stdout.readline() == "begun\n"
+    assert (tmp_path / "data").read_text() == "before"
     child.send_signal(signal.SIGINT)
     _, errors = child.communicate(timeout=PATIENCE)
     check_recorded(path, errors)
+    assert os.listdir(tmp_path) == ["data"]
     network.wait_for("the session has ended")
     child = network.begin("record", "-o", path, "--", "sh", "-c",
                           "echo begun; exec sleep 1000")
@@ -136,8 +140,9 @@ def test_interrupted(network, tmp_path):
     network.wait_for("the client has vanished: the session is over")
 
 
-def test_strangers(network):
-    """Random bytes: one message, and the machine goes on; a wrong key: no session."""
+def test_strangers(network, tmp_path):
+    """Random bytes: one message, and the machine goes on; a wrong key: no session, and an
+    earlier file stays."""
     draw = random.Random(1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         for _ in range(500):
@@ -145,8 +150,11 @@ def test_strangers(network):
             s.sendto(draw.choice((data, b"SR\1h" + data)), ("127.0.0.1", network.port))
         assert not select.select([s], [], [], 0.5)[0]
     network.wait_for("without the key or damaged, the last from 10.0.2.2:")
-    status, _, errors = network.run("top", key="0" * 32)
+    (tmp_path / "data").write_text("before")
+    status, _, errors = network.run("record", "-o", str(tmp_path / "data"), key="0" * 32)
     assert status == 1 and "no answer: does remote run there, with this key?" in errors
+    assert os.listdir(tmp_path) == ["data"]
+    assert (tmp_path / "data").read_text() == "before"
     status, output, errors = network.run("top", "--", "-n", "1")
     assert status == 0 and "remote" in output, errors
 

@@ -184,14 +184,14 @@ def test_record_cut_off(tmp_path):
     path = tmp_path / "recording"
     data = path.read_bytes()
     before = 0
-    for size in (24, 100, 1000, len(data) // 2, len(data) - 9, len(data) - 8, len(data)):
+    for size in (36, 100, 1000, len(data) // 2, len(data) - 9, len(data) - 8, len(data)):
         path.write_bytes(data[:size])
         done = subprocess.run([f"{ROOT}/tools/strobe", "sensors", "--json", path],
                               capture_output=True, text=True, check=True)
         head, *rest = map(json.loads, done.stdout.splitlines())
         assert head["ended"] == (size == len(data)) and len(rest) >= before, head
         before = len(rest)
-    path.write_bytes(data[:20])
+    path.write_bytes(data[:35])
     done = subprocess.run([f"{ROOT}/tools/strobe", "sensors", path], capture_output=True,
                           text=True, check=False)
     assert done.returncode == 1 and "cut off in its head" in done.stderr, done

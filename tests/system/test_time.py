@@ -91,24 +91,33 @@ WRONG_RATE = """
     echo wrong-rate >/dev/plant
     sleep 21; sysinfo system.clock
     profile /bin/true | head -8; cprofile -1 true >/tmp/c; head -3 /tmp/c
+    sensors record -o /tmp/s -d 0.1 /sensors/mm/free; sensors /tmp/s | head -2
     trace record -o /tmp/t -e sched/switch true 2>/dev/null; trace report /tmp/t | grep clock
-    sleep 40; sysinfo system.clock; profile sleep 2 | head -8; dmesg | grep clock"""
+    sprofile -q -o /tmp/p -s nmi-hpet --fixed -F 1000 --for 60 & usleep 300000
+    sprofile -s nmi-hpet --fixed -F 1000 --for 1 | grep missed
+    sleep 40; sysinfo system.clock; profile sleep 2 | head -8
+    sprofile -s nmi-hpet --fixed -F 1000 --for 1 | grep missed
+    sensors record -o /tmp/s -d 0.1 /sensors/mm/free; sensors /tmp/s | head -2
+    dmesg | grep clock"""
 
 
 def test_a_wrong_rate_is_corrected():
     """A TSC that was taken for 2.5 times slower than it is: the watch finds that, another
     counter tells the time, every report says that the rate is not known, and half a minute
-    later it is."""
+    later it is: also to a source that samples all the while, whose ticks at fixed distances
+    are computed from the TSC."""
     result = vm(WRONG_RATE, "--kernel", f"{ROOT}/build/kernel-test.elf")
-    before, after = re.split(r"# clock: TSC, (?=400\.0|399\.9)", result.output)
+    before, after = re.split(r"# clock: TSC, (?=400\.0|399\.9)", result.output, maxsplit=1)
     taken_for = re.search(r"^tsc .* (\d{9}) ", before, re.MULTILINE)
     assert abs(int(taken_for[1]) - 4e8) < 8e3, result  # 20 ppm
-    assert before.count("\nClock:   TSC 0.400 GHz, rate assumed") == 2, result
+    assert before.count("\nClock:   TSC 0.400 GHz, rate assumed") == 3, result
     assert after.split("\n")[0].endswith(" MHz, rate assumed"), result
     rate = re.search(r"^tsc .* yes +yes +(\d+)  watched; measured again$", after, re.MULTILINE)
     assert abs(int(rate[1]) - 1e9) < 2e4, result
     assert re.search(r"^Profile of .* 2\.00\d s$", after, re.MULTILINE), result
     assert "rate assumed" not in after.split("\n", 1)[1], result
+    missed = [int(n) for n in re.findall(r"^Ticks: +(\d+) missed", after, re.MULTILINE)]
+    assert missed[0] > 1000 and missed[1:] == [0, 0], result
     assert [line.split("clock: ")[1].split(",")[0] for line in after.splitlines()
             if "clock: " in line][-4:] == [
                 "the rate of the tsc is measured again", "time by the hpet",

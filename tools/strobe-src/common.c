@@ -68,7 +68,7 @@ static FILE *open_beside(const char *path)
         snprintf(unfinished.becomes, PATH_MAX, "%s", path);
     int n = snprintf(unfinished.name, PATH_MAX, "%s.%d", unfinished.becomes,
                      (int)getpid());
-    FILE *out = n < PATH_MAX ? fopen(unfinished.name, "wx") : NULL;
+    FILE *out = n < PATH_MAX ? fopen(unfinished.name, "w+x") : NULL;
     if (!out)
         unfinished.name[0] = '\0';
     else if (exists)
@@ -76,12 +76,20 @@ static FILE *open_beside(const char *path)
     return out;
 }
 
+static FILE *open_in_place(const char *path)
+{
+    struct stat st;
+
+    return fopen(path,
+                 stat(path, &st) == 0 && S_ISREG(st.st_mode) ? "w+" : "w");
+}
+
 FILE *result_open(const char *path)
 {
     FILE *out = path != NULL ? open_beside(path) : stdout;
 
     if (!out)
-        out = fopen(path, "w");
+        out = open_in_place(path);
     if (!out)
         fail(1, "%s: %s", path, strerror(errno));
     atexit(remove_unfinished);

@@ -6,7 +6,6 @@
 #include "user/libremote/link.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <netdb.h>
@@ -62,6 +61,7 @@ static const struct tool tool = {
 
 static struct remote_client client;
 static struct remote_file file = { .fd = -1 };
+static FILE *result; // it is `file`
 static struct link link_;
 static const char *target;
 static volatile sig_atomic_t interrupts;
@@ -283,14 +283,16 @@ static void explain(bool started)
                  client.corrupt);
 }
 
-// Completes the file, and says what is in it.
+// Completes the file, which then takes the place of an earlier one, and says
+// what is in it. On a full disk it has what came first.
 static bool finish_file(const char *path)
 {
     bool ended = client.state == REMOTE_ENDED;
     const char *problem =
         remote_file_end(&file, ended ? &client.end : NULL, &client);
 
-    close(file.fd);
+    if (!problem || file.failed)
+        result_close(result, path);
     if (problem) {
         complain("%s: %s", path, problem);
         return false;
@@ -303,15 +305,6 @@ static bool finish_file(const char *path)
     return true;
 }
 
-static void open_file(const char *path)
-{
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-
-    if (fd < 0)
-        fail(1, "%s: %s", path, strerror(errno));
-    remote_file_begin(&file, fd);
-}
-
 static int run(const char *path)
 {
     struct sigaction stop = { .sa_handler = on_interrupt };
@@ -320,14 +313,14 @@ static int run(const char *path)
     sigaction(SIGTERM, &stop, NULL);
     client.take = take_piece;
     open_link();
-    if (path)
-        open_file(path);
+    if (path) {
+        result = result_open(path);
+        remote_file_begin(&file, fileno(result));
+    }
     serve();
     bool started = client.come > 0;
     explain(started);
-    if (path && !started)
-        unlink(path);
-    else if (path && !finish_file(path))
+    if (path && started && !finish_file(path))
         return 1;
     return client.state == REMOTE_ENDED ? (int)client.end.status : 1;
 }

@@ -46,7 +46,7 @@ static const char options_text[] =
     "  --help        this text\n"
     "Without COMMAND and -t: until ^C. Functions that have not returned are "
     "marked.\n"
-    "The exit status is the command's.\n";
+    "The exit status is the command's (130 after ^C), or 0.\n";
 
 static _Noreturn void bad_usage(void)
 {

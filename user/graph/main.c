@@ -34,7 +34,7 @@ static const char options_text[] =
     "Without COMMAND and -t: until ^C. A duration is the thread's own: without "
     "the\n"
     "time that it was not on a CPU, interrupts, and the tracing itself.\n"
-    "The exit status is the command's.\n";
+    "The exit status is the command's (130 after ^C), or 0.\n";
 
 static _Noreturn void bad_usage(void)
 {

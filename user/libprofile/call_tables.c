@@ -1,7 +1,7 @@
 #include "call_tables.h"
 
-#include "core_clock.h"
 #include "header.h"
+#include "user/libstrobe/core_clock.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>

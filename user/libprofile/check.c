@@ -30,18 +30,68 @@ static bool divide(double *parts)
 static void add_samples(struct check *c, const struct samples *s,
                         uint32_t event)
 {
+    double sum = 0;
+
     for (uint32_t i = 0; i < s->count; i++) {
         const struct sample_count *n = &s->counts[i];
-        if (n->event == event)
-            c->sampled[part_of[n->mode]] += n->period;
+        if (n->event != event)
+            continue;
+        c->sampled[part_of[n->mode]] += n->period;
+        sum += n->period;
+        if (n->cpu < STROBE_CPUS_MAX)
+            c->on_cpu[n->cpu] += n->period;
     }
+    for (uint32_t i = 0; i < STROBE_CPUS_MAX && sum > 0; i++)
+        c->on_cpu[i] /= sum;
 }
 
-// Each part is judged alone, so the least of their probabilities is multiplied
-// by their number (Bonferroni's inequality). Two parts are one question.
-static double chance(const struct check *c, double samples)
+// Sets the bounds of a CPU's share. (A session of a task has no idle time, and
+// no time in interrupts.)
+static void bound_cpus(struct check *c, const struct sprofile_info *info)
 {
-    double least = 1;
+    double one = (double)info->elapsed_ns * info->tsc_hz / 1e9;
+    double error = one * info->clock.tsc_error_ppm / 1e6;
+    double outside_tasks = (double)info->irq_cycles + info->idle_cycles;
+    double all = outside_tasks + info->user_cycles + info->kernel_cycles;
+    double unsampled = (one + error) * info->cpus - all;
+
+    if (one == 0 || outside_tasks == 0 || unsampled < 0 || info->cpus < 2 ||
+        info->cpus > STROBE_CPUS_MAX)
+        return;
+    c->cpus = info->cpus;
+    c->least = fmax(one - error - unsampled, 0) / all;
+    c->most = fmin((one + error) / all, 1);
+}
+
+// Returns the lowest probability of the CPUs.
+static double chance_of_cpus(struct check *c, double samples)
+{
+    c->worst_p = 1;
+    for (uint32_t i = 0; i < c->cpus; i++) {
+        double share = c->on_cpu[i];
+        double exact = fmax(c->least, fmin(share, c->most));
+        double p = share == exact
+                       ? 1
+                       : binomial_chance(samples, samples * share, exact);
+        if (p < c->worst_p) {
+            c->worst_p = p;
+            c->worst = i;
+        }
+    }
+    return c->worst_p;
+}
+
+// A number of parts that sum up to all: two are one question.
+static uint32_t questions(uint32_t parts)
+{
+    return parts > 2 ? parts : parts / 2;
+}
+
+// Each part and CPU is judged alone, so the least of their probabilities is
+// multiplied by their number (Bonferroni's inequality).
+static double chance(struct check *c, double samples)
+{
+    double least = chance_of_cpus(c, samples);
     uint32_t parts = 0;
 
     for (uint32_t i = 0; i < CHECK_PARTS; i++) {
@@ -49,7 +99,7 @@ static double chance(const struct check *c, double samples)
                                             c->exact[i]));
         parts += c->exact[i] > 0;
     }
-    return fmin(parts > 2 ? least * parts : least, 1);
+    return fmin(least * fmax(questions(parts) + questions(c->cpus), 1), 1);
 }
 
 bool check_make(struct check *c, const struct sprofile_info *info,
@@ -61,6 +111,7 @@ bool check_make(struct check *c, const struct sprofile_info *info,
     if (info->event[0] != '\0' || info->lost > 0)
         return false;
     add_samples(c, s, event);
+    bound_cpus(c, info);
     if (c->exact[PART_IDLE] == 0) // idle threads are the kernel task's
         c->sampled[PART_IDLE] = 0;
     double independent = shares_independent(s, event, info);
@@ -116,6 +167,11 @@ void check_print(FILE *out, const struct sprofile_info *info,
         return;
     }
     fputs(": not by chance (p < 0.001)\n", out);
+    if (c.worst_p < CHECK_CHANCE)
+        fprintf(out,
+                "         CPU %u has %.1f %% of the samples (ledger %.1f to "
+                "%.1f)\n",
+                c.worst, 100 * c.on_cpu[c.worst], 100 * c.least, 100 * c.most);
     print_reasons(out, info, cost);
 }
 
@@ -133,5 +189,11 @@ void check_print_json(FILE *out, const struct sprofile_info *info,
     for (uint32_t i = 0; i < CHECK_PARTS; i++)
         fprintf(out, "\"%s\": [%.6f, %.6f], ", names[i], c.sampled[i],
                 c.exact[i]);
+    if (c.cpus > 0)
+        fprintf(out, "\"cpu_bounds\": [%.6f, %.6f], \"cpus\": ", c.least,
+                c.most);
+    for (uint32_t i = 0; i < c.cpus; i++)
+        fprintf(out, "%c%.6f%s", i > 0 ? ' ' : '[', c.on_cpu[i],
+                i + 1 < c.cpus ? "," : "], ");
     fprintf(out, "\"p\": %.6g},\n", c.p);
 }

@@ -1,12 +1,14 @@
 // The check of a profile: the shares of its samples that hit user mode, the
 // kernel and idle CPUs, against the times of the same session in the kernel's
-// ledger, which are exact. It is made for sources that sample time, if no
-// sample was lost.
+// ledger, which are exact; and, of a session of the whole system, the shares of
+// the CPUs. It is made for sources that sample time, if no sample was lost.
 #pragma once
 
 #include "samples.h"
 
 #include <stdio.h>
+
+#include <strobe/abi.h>
 
 // The kernel and its interrupts are one part: their entries are sampled before
 // the kernel has marked them as interrupts.
@@ -14,6 +16,13 @@ enum { PART_USER, PART_KERNEL, PART_IDLE, CHECK_PARTS };
 
 struct check {
     double sampled[CHECK_PARTS], exact[CHECK_PARTS]; // 0...1
+    // Each CPU has the session's time, less what is not sampled: the tool and
+    // the interrupts that take samples. How that is divided is not known, so
+    // the exact share of a CPU is between two bounds. No CPU: not checked.
+    uint32_t cpus;
+    double on_cpu[STROBE_CPUS_MAX], least, most; // 0...1
+    uint32_t worst;                              // the CPU with the lowest p,
+    double worst_p;                              // and that
     // The probability that samples of the exact shares differ from them as
     // much, or more. Below CHECK_CHANCE the samples are wrong.
     double p;

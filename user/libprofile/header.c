@@ -1,10 +1,10 @@
 #include "header.h"
 
 #include "check.h"
-#include "core_clock.h"
 #include "lib/types.h"
 #include "shares.h"
 #include "sources.h"
+#include "user/libstrobe/core_clock.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>

@@ -2,8 +2,8 @@
 #include "header.h"
 
 #include "check.h"
-#include "core_clock.h"
 #include "shares.h"
+#include "user/libstrobe/core_clock.h"
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core_clock.h"
 #include "lib/types.h"
 #include "perf_topology.h"
+#include "user/libstrobe/core_clock.h"
 
 #define BLOB_FIRST 256u
 #define STRING_ALIGN 8u

@@ -244,13 +244,19 @@ static const char *read_all(struct recording *r)
 
     if (!is_recording(h, r->size))
         return "it is not from `sensors record`";
-    if (r->size < sizeof(*h))
+    if (r->size < RECORDING_HEAD_LEAST)
         return "it is cut off in its head";
     if (h->version != RECORDING_VERSION)
         return "its version is not this tool's";
-    if (h->bytes < sizeof(*h) || h->bytes > r->size || h->bytes % 4)
+    if (h->bytes < RECORDING_HEAD_LEAST || h->bytes % 4)
         return "its head contradicts itself";
+    if (h->bytes > r->size)
+        return "it is cut off in its head";
     r->interval_ns = number(h->interval_ns);
+    if (h->bytes >= sizeof(*h)) {
+        r->tsc_hz = number(h->tsc_hz);
+        r->tsc_error_ppm = h->tsc_error_ppm;
+    }
     return read_chunks(r, h->bytes);
 }
 

@@ -28,6 +28,8 @@ struct recorded {
 
 struct recording {
     uint64_t interval_ns;
+    uint64_t tsc_hz; // 0: the file does not say it
+    uint32_t tsc_error_ppm;
     struct recorded_sensor *sensors;
     uint32_t sensor_count;
     struct recorded *all;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/libstrobe/core_clock.h"
 #include "user/libstrobe/sensor_print.h"
 #include "user/libstrobe/strobe.h"
 
@@ -47,6 +48,9 @@ static void text_head(FILE *out, const struct recording *r, uint64_t window)
             (double)(r->last_ns - r->first_ns) / 1e9, ms);
     fputs(r->ended ? "" : "; it did not end as asked: cut off", out);
     fputc('\n', out);
+    core_clock_print(
+        out, &(struct strobe_core_clock){ .tsc_error_ppm = r->tsc_error_ppm },
+        r->tsc_hz);
     if (r->cut_off)
         fprintf(out, "The last %zu bytes are no whole chunk.\n", r->cut_off);
     if (r->unknown)
@@ -230,10 +234,12 @@ static void print_json(FILE *out, struct recording *r)
 
     fprintf(out,
             "{\"samples\": %" PRIu32 ", \"interval_ns\": %" PRIu64
-            ", \"ns\": %" PRIu64 ", \"ended\": %s, \"cut_off\": %zu, "
-            "\"unknown\": %zu, \"window_cycles\": %" PRIu64 "}\n",
-            r->samples, r->interval_ns, r->last_ns - r->first_ns,
-            r->ended ? "true" : "false", r->cut_off, r->unknown, window);
+            ", \"ns\": %" PRIu64 ", \"tsc_hz\": %" PRIu64
+            ", \"tsc_error_ppm\": %" PRIu32 ", \"ended\": %s, \"cut_off\": "
+            "%zu, \"unknown\": %zu, \"window_cycles\": %" PRIu64 "}\n",
+            r->samples, r->interval_ns, r->last_ns - r->first_ns, r->tsc_hz,
+            r->tsc_error_ppm, r->ended ? "true" : "false", r->cut_off,
+            r->unknown, window);
     for (uint32_t i = 0; i < r->sensor_count; i++)
         json_sensor(out, &r->sensors[i]);
     for (size_t i = 0; i < r->count; i++) {

@@ -4,7 +4,7 @@
 #include "lives.h"
 #include "points.h"
 #include "sensed.h"
-#include "user/libprofile/core_clock.h"
+#include "user/libstrobe/core_clock.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -72,7 +72,8 @@ static const char options_text[] =
     "Inlined functions count as their callers; strobe shows them separately, "
     "from\n"
     "FILE, on the developer's machine.\n"
-    "The exit status is the program's; 128 + n when signal n ended it.\n";
+    "The exit status is the program's; 128 + n when signal n ended it (^C: "
+    "130). With\n-t: 0.\n";
 
 // Does not list the options, so that the error message remains on a screen of
 // 25 lines.

@@ -2,9 +2,9 @@
 // program runs, without sampling it.
 #include "profile.h"
 
-#include "user/libprofile/core_clock.h"
 #include "user/libprofile/multiplexed.h"
 #include "user/libstrobe/child.h"
+#include "user/libstrobe/core_clock.h"
 
 #include <errno.h>
 #include <getopt.h>

@@ -41,7 +41,9 @@ static const struct tool tool = {
     .notes =
         "Ends with the command, after the duration, at ^C, or when all sensors "
         "are\nclosed. A sensor that the command creates is recorded from its "
-        "first event on.\n`strobe sensors FILE` and `sensors FILE` print the "
+        "first event on.\nThe exit status is the command's (130 after ^C), or "
+        "0. "
+        "`strobe sensors FILE` and `sensors FILE` print the "
         "file.\n",
 };
 
@@ -68,14 +70,36 @@ static void write_piece(void *arg, const void *bytes, size_t size)
     must_write(fwrite(bytes, size, 1, out) == 1);
 }
 
+static struct sensor_wide wide(uint64_t n)
+{
+    return (struct sensor_wide){ (uint32_t)n, (uint32_t)(n >> 32) };
+}
+
+// Writes the TSC's rate to the head. Any session reports it.
+static void put_rate(struct recording_head *h)
+{
+    struct sprofile_count_options one = { .events = 1,
+                                          .event = { "task-clock" } };
+    struct profile_session s;
+    struct sprofile_counts counts;
+
+    if (profile_count_begin(&s, (uint32_t)getpid(), &one) < 0)
+        return;
+    if (profile_count_read(&s, &counts) >= 0) {
+        h->tsc_hz = wide(counts.tsc_hz);
+        h->tsc_error_ppm = counts.clock.tsc_error_ppm;
+    }
+    profile_end(&s);
+}
+
 static void put_head(uint64_t interval)
 {
-    struct recording_head h = { RECORDING_MAGIC,
-                                RECORDING_VERSION,
-                                sizeof(h),
-                                { (uint32_t)interval,
-                                  (uint32_t)(interval >> 32) } };
+    struct recording_head h = { .magic = RECORDING_MAGIC,
+                                .version = RECORDING_VERSION,
+                                .bytes = sizeof(h),
+                                .interval_ns = wide(interval) };
 
+    put_rate(&h);
     write_piece(NULL, &h, sizeof(h));
 }
 
@@ -122,6 +146,8 @@ static void record(uint64_t interval, uint64_t end, struct child *child)
     sigset_t signals;
     bool asked = false;
 
+    if (!child)
+        signal(SIGINT, SIG_DFL); // background jobs begin with it ignored
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);

@@ -1,4 +1,5 @@
 // Runs a system session while a command runs, for some seconds, or until ^C.
+// (A command gets ^C, too; the session ends when it has ended.)
 #define _GNU_SOURCE // pipe2
 #include "sprofile.h"
 
@@ -59,8 +60,10 @@ static pid_t start(char *const *command)
 
     if (child < 0)
         fail(1, "fork: %s", strerror(errno));
-    if (child > 0)
+    if (child > 0) {
+        signal(SIGINT, SIG_IGN); // ^C is meant for the command
         return child;
+    }
     signal(SIGINT, SIG_DFL);
     execvp(command[0], command);
     int error = errno;

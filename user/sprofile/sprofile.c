@@ -55,7 +55,9 @@ static const char usage_text[] =
     "Inlined functions count as their callers; strobe shows them separately, "
     "from\n"
     "FILE, on the developer's machine.\n"
-    "sprofile's own samples are left out. The exit status is the command's.\n";
+    "sprofile's own samples are left out. The exit status is the command's "
+    "(130 "
+    "after\n^C), or 0.\n";
 
 static _Noreturn void bad_usage(void)
 {

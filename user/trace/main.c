@@ -48,7 +48,7 @@ static const char options_text[] =
     "end,\n"
     "                and by trace snapshot; -b: at most so much on each CPU\n"
     "Without COMMAND and -t it records until ^C. Its exit status is the "
-    "command's.\n"
+    "command's\n(130 after ^C), or 0.\n"
     "snapshot: what a flight has now, in its FILE.1, FILE.2...; it goes on.\n"
     "report: a line for each event; -t, -c: of this thread, on this CPU.\n"
     "summary: counts, rates, and times of threads, calls and interrupts; how "

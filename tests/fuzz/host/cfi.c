@@ -1,4 +1,4 @@
-// lib/cfi.c, cfi_sections.c, inflate.c and row_cache.c: reads sections of call
+// lib/cfi.c, cfi_sections.c and row_cache.c: reads sections of call
 // frame information and whole ELF files, and finds a row at each edge of every
 // function.
 #include "host.h"

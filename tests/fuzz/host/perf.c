@@ -2,7 +2,7 @@
 // of its events, repairs it and reads it again.
 // link: user/libprofile/shares.c user/libprofile/images_read.c
 // link: user/libprofile/known_threads.c user/libprofile/output.c
-// link: user/libprofile/perf_features.c user/libprofile/core_clock.c
+// link: user/libprofile/perf_features.c user/libstrobe/core_clock.c
 // link: user/libprofile/perf_repair.c
 // link: user/libprofile/mapping.c user/libprofile/perf_read.c
 // link: user/libprofile/perf_walk.c user/libprofile/perf_programs.c

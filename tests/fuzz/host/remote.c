@@ -1,7 +1,7 @@
 // user/libremote: datagrams of a peer that has the key. An input is a list of
 // datagrams to either side; session, key and code are put in here. What comes
 // of them is a file of whole records, or none.
-// link: user/libprofile/core_clock.c
+// link: user/libstrobe/core_clock.c
 // link: user/libremote/siphash.c user/libremote/message.c
 // link: user/libremote/records.c user/libremote/server.c
 // link: user/libremote/client.c tools/strobe-src/remote_file.c
