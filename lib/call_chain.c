@@ -97,8 +97,8 @@ enum chain_link chain_link(struct row_cache *rows,
 
 // There is no row: assumes a frame, if ebp is a known one and nothing describes
 // the code. What describes it without a row finds the caller by a register that
-// is in no sample: a function does so around the realignment of its stack, where
-// ebp is its caller's or lost.
+// is in no sample: a function does so around the realignment of its stack,
+// where ebp is its caller's or lost.
 static enum step step_unknown(const struct walk *w)
 {
     u32 pc = w->pc;
