@@ -294,7 +294,7 @@ def test_error(results):
         else:
             assert [low, high] == pytest.approx([middle - half, middle + half],
                                                 abs=2e-6), (row, r)
-    assert re.search(r"^ *Address +Samples +Percent +95 % sure  Symbol\n0x\w+ +\d+ +"
+    assert re.search(r"^ *Address +Samples +Percent +95 % sure  Symbol\n *0x\w+ +\d+ +"
                      r"[\d.]+% +[\d.]+-[\d.]+%  burn_a$",
                      results["error in text"].output, re.M), results["error in text"]
 
