@@ -26,7 +26,7 @@
 struct pmc_source {
     struct sample_source source;
     struct pmu_sampling sampling;
-    u32 index; // in pmc_sources
+    u32 index, bit; // in pmc_sources
 };
 
 static struct pmc_source pmc_sources[PMC_EVENTS];
@@ -43,25 +43,29 @@ static struct pmc_source *mine(const struct sample_source *s)
     return container_of(s, struct pmc_source, source);
 }
 
-// TSC cycles (low half) consumed by NMIs on this CPU, without the current one.
+// TSC cycles (low half) consumed by NMIs on this CPU before the current one,
+// plus a constant.
 static ALWAYS_INLINE u32 nmi_cycles(void)
 {
-    u32 before = this_cpu_read(irq_counts)[VECTOR_NMI].low - 1;
-    return this_ledger()->nmi_cycles + before * entry_cost.nmi;
+    u32 nmis = this_cpu_read(irq_counts)[VECTOR_NMI].low;
+    return this_ledger()->nmi_cycles + nmis * entry_cost.nmi;
 }
 
 static u64 counter_due(struct pmu_sampling *sampling,
                        const struct trapframe *tf, u32 periods)
 {
-    struct sample_hit hit = { .tf = tf, .time = rdtsc() };
     struct pmc_source *s = container_of(sampling, struct pmc_source, sampling);
     u32 cpu = this_cpu_read(id);
     struct pace *p = &paces[cpu][s->index];
-    hit.ticks = periods << p->merge_shift; // a stretched one is several
-    hit.period = pace_weight(p, periods, sampling->event.kernel);
+    struct sample_hit hit = {
+        .tf = tf,
+        .ticks = periods * p->merge, // a stretched one is several
+        .period = pace_weight(p, periods, sampling->event.kernel),
+        .time = rdtsc(),
+    };
     sample_take(&s->source, &hit);
-    pace_charge(&nmis[cpu], p, s->index, nmi_cycles());
-    pace_spent(p, READ_ONCE(running), hit.time);
+    pace_charge(&nmis[cpu], p, s->bit, nmi_cycles());
+    pace_spent(p, &running, hit.time);
     return pace_next(p, hit.time);
 }
 
@@ -134,22 +138,22 @@ static const char *pmc_why_not(const struct sample_source *s UNUSED)
     return pmu_sampling_why_not();
 }
 
-#define PMC_SOURCE(number, after)   \
-    {                               \
-        .index = (number),          \
-        .source = {                 \
-            .name = "pmc",          \
-            .rank = 400,            \
-            .min_hz = 1,            \
-            .max_hz = 20000,        \
-            .nmi = true,            \
-            .counts = "cycles",     \
-            .next = after,          \
-            .why_not = pmc_why_not, \
-            .vector = pmc_vector,   \
-            .start = pmc_start,     \
-            .stop = pmc_stop,       \
-        },                          \
+#define PMC_SOURCE(number, after)                 \
+    {                                             \
+        .index = (number), .bit = 1u << (number), \
+        .source = {                               \
+            .name = "pmc",                        \
+            .rank = 400,                          \
+            .min_hz = 1,                          \
+            .max_hz = 20000,                      \
+            .nmi = true,                          \
+            .counts = "cycles",                   \
+            .next = after,                        \
+            .why_not = pmc_why_not,               \
+            .vector = pmc_vector,                 \
+            .start = pmc_start,                   \
+            .stop = pmc_stop,                     \
+        },                                        \
     }
 #define PMC_SOURCE_BEFORE(n) PMC_SOURCE((n)-1, &pmc_sources[n].source)
 

@@ -67,7 +67,11 @@ static void at_random(void **state UNUSED)
 {
     struct pace p;
     // Also of one event, and of more than 32 bits.
-    const u64 bases[] = { 1000 + random_below(1000000), 0x123456789abcull, 1,
+    const u64 bases[] = { 1000 + random_below(1000000),
+                          0x123456789abcull,
+                          0xc0000000,
+                          0x3fffffff,
+                          1,
                           2 };
 
     for (u32 b = 0; b < ARRAY_SIZE(bases); b++) {
@@ -87,8 +91,10 @@ static void at_random(void **state UNUSED)
 
 static void spend(struct pace *p, u32 cost, u64 now)
 {
+    static const u32 events = 1;
+
     p->spent += cost_meter_believed(&p->meter, cost);
-    pace_spent(p, 1, now);
+    pace_spent(p, &events, now);
 }
 
 // Each sample costs 50,000 cycles: sampling is limited to about a quarter of
@@ -109,15 +115,33 @@ static void throttles(void **state UNUSED)
         spend(&p, 50000, now);
         spent += 50000;
     }
-    assert_true(p.merge_shift > 0);
+    assert_true(p.merge > 1);
     assert_true(spent * 100 / (now - start) <= 30);
     assert_true(spent * 100 / (now - start) >= 4);
     for (u32 i = 0; i < 100000; i++) {
         now += pace_next(&p, now);
         spend(&p, 10, now);
     }
-    assert_int_equal(p.merge_shift, 0);
+    assert_int_equal(p.merge, 1);
+    assert_int_equal(p.limit, WINDOW / THROTTLE_PARTS);
     assert_int_equal(pace_next(&p, now), 1000);
+}
+
+// Merged periods are random, too, and their mean is the weight.
+static void merged_at_random(void **state UNUSED)
+{
+    struct pace p;
+    u64 now = 1, sum = 0;
+
+    pace_init(&p, 1000, 0, (u32)random_u64() | 1, WINDOW);
+    while (p.merge < 16) {
+        now += pace_next(&p, now) + 50000;
+        spend(&p, 50000, now);
+    }
+    assert_int_equal(pace_weight(&p, 1, false), 16000);
+    for (u32 i = 0; i < 100000; i++)
+        sum += pace_next(&p, now);
+    assert_in_range(sum / 100000, 15680, 16320); // 7 standard deviations
 }
 
 // A period that is much too short leaves the program most of the time before a
@@ -144,11 +168,11 @@ static void charged(void **state UNUSED)
 
     for (u32 i = 0; i < 3; i++)
         pace_init(&p[i], 1000, 0, 0, WINDOW);
-    pace_charge(&n, &p[1], 1, start + 10); // the 10 are of no event's NMI
-    pace_charge(&n, &p[0], 0, start + 310);
-    pace_charge(&n, &p[2], 2, start + 310);
-    pace_charge(&n, &p[2], 2, start + 1110);
-    pace_charge(&n, &p[1], 1, start + 1160);
+    pace_charge(&n, &p[1], 1 << 1, start + 10); // the 10 are of no event's NMI
+    pace_charge(&n, &p[0], 1 << 0, start + 310);
+    pace_charge(&n, &p[2], 1 << 2, start + 310);
+    pace_charge(&n, &p[2], 1 << 2, start + 1110);
+    pace_charge(&n, &p[1], 1 << 1, start + 1160);
     assert_int_equal(p[0].spent, 400);
     assert_int_equal(p[1].spent, 300);
     assert_int_equal(p[2].spent, 400 + 50);
@@ -161,7 +185,7 @@ static void weights(void **state UNUSED)
     struct pace p;
 
     pace_init(&p, 1000, 0, 99, WINDOW);
-    p.merge_shift = 2;
+    p.merge = 4;
     p.mean = 4000;
     for (u32 i = 0; i < 1000; i++) {
         u64 drawn = pace_next(&p, i);
@@ -199,6 +223,7 @@ int main(void)
         cmocka_unit_test(survives_a_pause),
         cmocka_unit_test(at_random),
         cmocka_unit_test(throttles),
+        cmocka_unit_test(merged_at_random),
         cmocka_unit_test(found_at_once),
         cmocka_unit_test(charged),
         cmocka_unit_test(weights),

@@ -29,8 +29,8 @@ static u64 on_paced_sample(struct pmu_sampling *user,
     model_run(SAMPLE);
     samples[n]++;
     weights[n] += weight;
-    pace_charge(&nmis, &paces[n], n, sum);
-    pace_spent(&paces[n], running, model.time);
+    pace_charge(&nmis, &paces[n], 1u << n, sum);
+    pace_spent(&paces[n], &running, model.time);
     return pace_next(&paces[n], model.time);
 }
 
@@ -132,7 +132,7 @@ static void rare_beside_frequent(void **state UNUSED)
         sample_paced("cache-misses", 3000); // each 48,000 steps
         assert_in_range(taken(), 1, 30);
         u32 rare = (u32)__builtin_ctz(cpu.sampling & ~frequent);
-        assert_int_equal(paces[rare].merge_shift, 0);
+        assert_int_equal(paces[rare].merge, 1);
     }
 }
 

@@ -26,7 +26,7 @@ static void periods_add_up(const struct model_type *type, u64 period, u64 steps)
     assert_int_equal(unknown, 0);
     assert_int_equal(model.faults, 0);
     assert_true(model.lvt_masked);
-    assert_int_equal(cpu.armed | cpu.enabled | cpu.sampling, 0);
+    assert_int_equal(cpu.enabled | cpu.sampling, 0);
 }
 
 static void samples_of_all(void **state UNUSED)
@@ -134,9 +134,9 @@ static void reload_before_unmask(void)
     const struct pmu *p = &cpu.pmu;
 
     if (p->global_status)
-        p->io->write(p->global_reset, pmu_global_bits(cpu.armed));
+        p->io->write(p->global_reset, pmu_global_bits(cpu.sampling));
     samples[only]++;
-    pmu_load(&cpu, only, (u32)cpu.slot[only].period);
+    pmu_load(&cpu, &cpu.slot[only], (u32)cpu.slot[only].period);
     p->io->unmask_lvt();
 }
 
@@ -144,7 +144,7 @@ static void never_acknowledge(void)
 {
     cpu.pmu.io->unmask_lvt();
     samples[only]++;
-    pmu_load(&cpu, only, (u32)cpu.slot[only].period);
+    pmu_load(&cpu, &cpu.slot[only], (u32)cpu.slot[only].period);
 }
 
 static void never_unmask(void)
@@ -152,8 +152,8 @@ static void never_unmask(void)
     const struct pmu *p = &cpu.pmu;
 
     samples[only]++;
-    p->io->write(p->global_reset, pmu_global_bits(cpu.armed));
-    pmu_load(&cpu, only, (u32)cpu.slot[only].period);
+    p->io->write(p->global_reset, pmu_global_bits(cpu.sampling));
+    pmu_load(&cpu, &cpu.slot[only], (u32)cpu.slot[only].period);
 }
 
 static u64 with_handler(const struct model_type *type, u64 period,
@@ -190,13 +190,13 @@ static void wrong_orders_lose(void **state UNUSED)
 static void scan_before_unmask(void)
 {
     const struct pmu *p = &cpu.pmu;
-    u32 overflowed = pmu_take_overflows(&cpu, cpu.armed);
+    u32 overflowed = pmu_take_overflows(&cpu, cpu.sampling);
 
     p->io->unmask_lvt();
     for (u32 n = 0; n < 2; n++) {
         if (overflowed & 1u << n) {
             samples[n]++;
-            pmu_load(&cpu, n, (u32)cpu.slot[n].period);
+            pmu_load(&cpu, &cpu.slot[n], (u32)cpu.slot[n].period);
         }
     }
 }

@@ -44,15 +44,15 @@ def test_interrupts(options, alone):
 
 
 def test_a_counters_sample():
-    """On counters made of memory, in a kernel thread: without status bits, and with them
-    and a gate (four more registers)."""
+    """At most 500 instructions, on counters made of memory, in a kernel thread: without
+    status bits, and with them and a gate (five more accesses), at fixed and at random
+    distances."""
     result = vm(None, "--console", "--kargs", "test=pmc_cost", *ICOUNT, smp=1)
     assert result.status == 0, result
     costs = {(int(version), bool(random)): int(cost) for version, random, cost in
              re.findall(r"pmc: version (\d)(, random)?: a sample takes (\d+)",
                         result.output)}
-    assert costs[1, False] <= 520 and costs[4, False] <= 600, costs
-    assert costs[1, True] <= 620 and costs[4, True] <= 700, costs
+    assert len(costs) == 4 and max(costs.values()) <= 500, costs
 
 
 # The tool reads samples while the loop runs, with and without chains.

@@ -90,7 +90,6 @@ struct pmu {
     u32 missing_events;
     // Global MSRs, for all counters; 0: this CPU has none.
     u32 global_control, global_status, global_reset;
-    u64 foreign;      // bits of global_control of counters that are not ours
     u64 other_status; // bits of global_status that belong to no counter
 };
 
@@ -127,6 +126,12 @@ u32 pmu_event_count(const struct pmu *p);
 
 struct pmu_slot {
     struct pmu_sampling *user; // while the counter interrupts
+    u32 value;                 // MSR: the counter
+    u32 sign;                  // the sign bit in its upper half
+    u64 status;                // its bit in the global MSRs
+    // With fewer events than this after the overflow, exactly one period is
+    // over. 0: a longer one goes on.
+    u32 limit;
     u64 period;
     // Events until the next sample is due, behind those that the counter has
     // been loaded with: a long period takes several loads.
@@ -145,17 +150,23 @@ enum pmu_owed {
 };
 
 struct pmu_cpu {
-    struct pmu pmu; // constant after detection
-    // Masks of counters. Written by the code that starts and stops them, read
-    // in NMIs. `enabled` counters run; those of them in `sampling` interrupt.
+    struct pmu pmu; // constant after detection, as the next four
+    // Of pmu.io, for NMIs: each saves an instruction.
+    u64 (*get)(u32 msr);
+    void (*set)(u64 value, u32 msr);
+    void (*unmask_lvt)(void);
+    bool (*overflow)(struct pmu_cpu *c, const struct trapframe *tf, u32 eip);
+    // What follows up to `slot` is written by the code that starts and stops.
+    // Masks of counters: `enabled` ones run; those in `sampling`, read in NMIs,
+    // interrupt, or may have an unserved overflow.
     u32 enabled, sampling;
-    // Counters that may have an unserved overflow: written by both sides,
-    // atomically.
-    u32 armed;
-    // Written by the code that starts and stops; select0 is read in NMIs, in
-    // one load.
-    u32 select0; // P6: PerfEvtSel0 without its enable bit
     u64 fixed_control;
+    // The gate: an MSR that lets all enabled counters run, or none; 0: this CPU
+    // has none. NMIs read its values, which is safe as a change is in one half
+    // of them only. Closed: the bits of counters that are not ours; P6:
+    // PerfEvtSel0 without its enable bit.
+    u32 gate;
+    u64 closed, open;
     // Accessed in NMIs only, while the counter is in `sampling`.
     struct pmu_slot slot[PMU_COUNTERS];
     // State of the owed NMI: see overflow.c.
@@ -187,28 +198,29 @@ void pmu_stop(struct pmu_cpu *c, u32 n);
 // Writes minus `events` to counter `n`.
 bool pmu_write(const struct pmu *p, u32 n, u64 events);
 
-// Counters have more than 32 bits: the upper part of a value with all bits set.
-static ALWAYS_INLINE u32 pmu_high_mask(const struct pmu_counter *c)
+// Counters have more than 32 bits: the sign bit in the upper half of a value.
+static ALWAYS_INLINE u32 pmu_sign(const struct pmu_counter *c)
 {
-    return (1u << (c->width - 32)) - 1;
+    return 1u << (c->width - 33);
 }
 
 // The value of counter `n`, of its width.
 static ALWAYS_INLINE u64 pmu_read(const struct pmu *p, u32 n)
 {
     u64 value = p->io->get(p->counter[n].value);
-    return (u64)((u32)(value >> 32) & pmu_high_mask(&p->counter[n])) << 32 |
+    return (u64)((u32)(value >> 32) & (2 * pmu_sign(&p->counter[n]) - 1))
+               << 32 |
            (u32)value;
 }
 
-// Loads counter `n` for the next `events`, 1 to PMU_LOAD_MAX.
-static ALWAYS_INLINE void pmu_load(struct pmu_cpu *c, u32 n, u32 events)
+// Loads the counter of `s` for the next `events`, 1 to PMU_LOAD_MAX.
+static ALWAYS_INLINE void pmu_load(const struct pmu_cpu *c,
+                                   const struct pmu_slot *s, u32 events)
 {
-    const struct pmu_counter *counter = &c->pmu.counter[n];
-    c->pmu.io->set((u64)pmu_high_mask(counter) << 32 | -events, counter->value);
+    c->set((u64)(2 * s->sign - 1) << 32 | -events, s->value);
 }
-// The same for a number of any size; the rest is for the next loads.
-void pmu_load_first(struct pmu_cpu *c, u32 n, u64 events);
+// Loads it for the `left` events to come of its period, or a part of them.
+void pmu_load_period(const struct pmu_cpu *c, struct pmu_slot *s, u64 left);
 
 // The bits of these counters in the global MSRs.
 static ALWAYS_INLINE u64 pmu_global_bits(u32 counters)
@@ -224,22 +236,20 @@ static ALWAYS_INLINE u32 pmu_of_global_bits(u64 bits)
     return ((u32)bits & PMU_GENERAL_MASK) | fixed << PMU_FIXED;
 }
 
-// The gate: lets all enabled counters run, or none, where the CPU has a global
-// enable.
 static ALWAYS_INLINE void pmu_gate(const struct pmu_cpu *c, bool open)
 {
-    const struct pmu *p = &c->pmu;
-    u32 enabled = open ? READ_ONCE(c->enabled) : 0;
-    if (p->global_control)
-        p->io->set(p->foreign | pmu_global_bits(enabled), p->global_control);
-    else if (p->kind == PMU_P6)
-        p->io->set(READ_ONCE(c->select0) | (enabled ? SELECT_EN : 0),
-                   MSR_PERFEVTSEL0);
+    if (c->gate)
+        c->set(open ? c->open : c->closed, c->gate);
 }
 
 // Handles an NMI that interrupted `eip`: calls `due` of each counter's user.
 // True: it was a counter's.
-bool pmu_overflow(struct pmu_cpu *c, const struct trapframe *tf, u32 eip);
+static ALWAYS_INLINE bool pmu_overflow(struct pmu_cpu *c,
+                                       const struct trapframe *tf, u32 eip)
+{
+    return c->overflow(c, tf, eip);
+}
+void pmu_set_handler(struct pmu_cpu *c); // part of detection
 // Returns the counters of `among` that have overflowed, and acknowledges them
 // where the CPU needs that.
 u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among);

@@ -150,19 +150,20 @@ static void clear_status(const struct pmu *p)
 // Bits of IA32_PERF_GLOBAL_CTRL for counters that are not ours keep their
 // values. (At reset those of the general counters are set, with no counter
 // enabled.)
-static bool probe_global(struct pmu *p, struct findings *f)
+static bool probe_global(struct pmu_cpu *c, struct findings *f)
 {
-    u64 control;
+    struct pmu *p = &c->pmu;
+    u64 control, ours = pmu_global_bits(p->counters);
+    c->gate = p->kind == PMU_P6 ? MSR_PERFEVTSEL0 : p->global_control;
     if (!p->global_control)
         return true;
     if (!p->io->read(p->global_control, &control)) {
         f->fault = true;
         return false;
     }
-    p->foreign = control & ~pmu_global_bits(p->counters);
-    return keeps(p, p->global_control,
-                 p->foreign | pmu_global_bits(p->counters), f) &&
-           keeps(p, p->global_control, p->foreign, f);
+    c->closed = control & ~ours;
+    return keeps(p, c->gate, c->closed | ours, f) &&
+           keeps(p, c->gate, c->closed, f);
 }
 
 // Returns the candidates, which keep values, that also count.
@@ -236,6 +237,7 @@ const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io)
     struct pmu *p = &c->pmu;
     *c = (struct pmu_cpu){ .pmu.io = io };
     const char *why_not = pmu_describe(p);
+    pmu_set_handler(c);
     if (why_not)
         return why_not;
     heed_others(p, &f);
@@ -247,7 +249,7 @@ const char *pmu_detect(struct pmu_cpu *c, const struct pmu_io *io)
             p->counters &= ~(1u << n);
     }
     keep_foreign_modes(c);
-    if (!p->counters || !probe_global(p, &f))
+    if (!p->counters || !probe_global(c, &f))
         return reason(p, &f);
     clear_status(p);
     p->counters = see_counting(c);

@@ -32,9 +32,9 @@
 // this mean that a status bit is stuck.
 #define ROUNDS_MAX 8
 
-static ALWAYS_INLINE bool negative(const struct pmu_counter *c, u64 value)
+static ALWAYS_INLINE bool negative(u32 sign, u64 value)
 {
-    return (u32)(value >> 32) >> (c->width - 33) & 1;
+    return (u32)(value >> 32) & sign;
 }
 
 // The status bits of `among`, and those of no counter (all in the upper half).
@@ -65,152 +65,159 @@ u32 pmu_take_overflows(const struct pmu_cpu *c, u32 among)
     u32 found = 0;
     for (u32 left = among; left; left &= left - 1) {
         u32 n = (u32)__builtin_ctz(left);
-        if (!negative(&p->counter[n], pmu_read(p, n)))
+        if (!negative(pmu_sign(&p->counter[n]), pmu_read(p, n)))
             found |= 1u << n;
     }
     return found;
 }
 
-// The counter has counted what it was loaded with, plus `past` events: in the
-// middle of a long period it is loaded with the next part.
-static NOTRACE NOINLINE bool goes_on(struct pmu_cpu *c, u32 n, u32 *past)
+// `past` events of the next period are over.
+static NOTRACE NOINLINE void begin_period(const struct pmu_cpu *c,
+                                          struct pmu_slot *s, u32 past)
 {
-    struct pmu_slot *s = &c->slot[n];
-    if (*past < s->rest) {
-        pmu_load_first(c, n, s->rest - *past);
-        return true;
+    pmu_load_period(c, s, past < s->period ? s->period - past : 1);
+}
+
+// The counter has counted what it was loaded with, plus `past` events. That may
+// be the middle of a long period, or several short ones.
+static NOTRACE NOINLINE void serve_any(struct pmu_cpu *c, struct pmu_slot *s,
+                                       u32 past, const struct trapframe *tf)
+{
+    u32 periods = 1;
+    if (past < s->rest) {
+        pmu_load_period(c, s, s->rest - past);
+        return;
     }
-    *past -= (u32)s->rest;
-    s->rest = 0;
-    return false;
+    past -= (u32)s->rest;
+    if (past >= s->period) {
+        periods += past / (u32)s->period;
+        past %= (u32)s->period;
+    }
+    s->period = s->user->due(s->user, tf, periods);
+    begin_period(c, s, past);
 }
 
-// The periods that `past` events are, and the rest.
-static NOTRACE NOINLINE u32 whole_periods(u32 *past, u64 period)
-{
-    if (*past < period)
-        return 0;
-    u32 whole = *past / (u32)period;
-    *past %= (u32)period;
-    return whole;
-}
-
-// A period of which `past` events are over.
-static NOTRACE NOINLINE void begin_period(struct pmu_cpu *c, u32 n, u64 period,
-                                          u32 past)
-{
-    c->slot[n].period = period;
-    pmu_load_first(c, n, past < period ? period - past : 1);
-}
-
-// `value`: what the counter has just been read to hold.
-static ALWAYS_INLINE void serve(struct pmu_cpu *c, u32 n, u64 value,
+// The counter has passed its overflow by `past` events.
+static ALWAYS_INLINE void serve(struct pmu_cpu *c, struct pmu_slot *s, u32 past,
                                 const struct trapframe *tf)
 {
-    struct pmu_slot *s = &c->slot[n];
-    u32 past = negative(&c->pmu.counter[n], value) ? 0 : (u32)value, weight = 1;
-    if (unlikely(s->rest) && goes_on(c, n, &past))
-        return;
-    if (unlikely(past >= (u32)s->period))
-        weight += whole_periods(&past, s->period);
-    u64 period = s->user->due(s->user, tf, weight);
-    if (unlikely(period > PMU_LOAD_MAX || past >= (u32)period)) {
-        begin_period(c, n, period, past);
+    if (unlikely(past >= s->limit)) {
+        serve_any(c, s, past, tf);
         return;
     }
-    s->period = period;
-    pmu_load(c, n, (u32)period - past);
-}
-
-// Of a counter that is being stopped: only records that its NMI has arrived.
-static NOTRACE NOINLINE void disarmed(struct pmu_cpu *c, u32 n)
-{
-    __atomic_fetch_and(&c->armed, ~(1u << n), __ATOMIC_SEQ_CST);
-}
-
-static ALWAYS_INLINE void serve_one(struct pmu_cpu *c, u32 n, u64 value,
-                                    const struct trapframe *tf)
-{
-    if (likely(READ_ONCE(c->sampling) >> n & 1))
-        serve(c, n, value, tf);
-    else
-        disarmed(c, n);
-}
-
-// These return how many counters they have served.
-
-// Unmasks at least once, even if nothing is found: the NMI of a counter that
-// has just been stopped has masked LVT PC, too.
-static ALWAYS_INLINE u32 serve_by_status(struct pmu_cpu *c,
-                                         const struct trapframe *tf)
-{
-    const struct pmu *p = &c->pmu;
-    u64 status = status_of(p, READ_ONCE(c->armed));
-    u32 served = 0, rounds = ROUNDS_MAX;
-    do {
-        if (likely(status))
-            p->io->set(status, p->global_reset);
-        u32 left = pmu_of_global_bits(status);
-        for (; left; left &= left - 1, served++) {
-            u32 n = (u32)__builtin_ctz(left);
-            serve_one(c, n, pmu_read(p, n), tf);
-        }
-        p->io->unmask_lvt();
-        status = status_of(p, READ_ONCE(c->armed));
-    } while (unlikely(status) && --rounds);
-    return served;
-}
-
-static ALWAYS_INLINE u32 serve_by_sign(struct pmu_cpu *c,
-                                       const struct trapframe *tf)
-{
-    u32 served = 0;
-    c->pmu.io->unmask_lvt();
-    for (u32 left = READ_ONCE(c->armed); left; left &= left - 1) {
-        u32 n = (u32)__builtin_ctz(left);
-        u64 value = pmu_read(&c->pmu, n);
-        if (negative(&c->pmu.counter[n], value))
-            continue;
-        serve_one(c, n, value, tf);
-        served++;
+    u64 period = s->period = s->user->due(s->user, tf, 1);
+    u32 load = past - (u32)period; // negative
+    if (unlikely((s32)load >= 0 || period >> 32)) {
+        begin_period(c, s, past);
+        return;
     }
-    return served;
+    s->limit = (u32)period;
+    pmu_load(c, s, -load);
 }
 
-static NOTRACE NOINLINE bool was_owed(struct pmu_cpu *c, u32 eip)
+static ALWAYS_INLINE struct pmu_slot *slot_of(struct pmu_cpu *c, u32 counters)
+{
+    return OPAQUE(&c->slot[__builtin_ctz(counters)]);
+}
+
+// An NMI that has served `served` counters. True: at least one, or it was owed.
+static NOTRACE NOINLINE bool note_owed(struct pmu_cpu *c, u32 eip, u32 served)
 {
     u32 owed = READ_ONCE(c->owed);
-    WRITE_ONCE(c->owed, OWED_NONE);
-    if (owed == OWED_NONE || (owed == OWED_AT_EIP && c->owed_eip != eip))
-        return false;
-    ADD_ONCE(c->repeated, 1);
-    return true;
-}
-
-static NOTRACE NOINLINE void note_owed(struct pmu_cpu *c, u32 eip, u32 served)
-{
-    if (c->owed == OWED_STOPPED)
-        return; // that NMI has not arrived yet
+    if (!served) {
+        WRITE_ONCE(c->owed, OWED_NONE);
+        if (owed == OWED_NONE || (owed == OWED_AT_EIP && c->owed_eip != eip))
+            return false;
+        ADD_ONCE(c->repeated, 1);
+        return true;
+    }
+    if (owed == OWED_STOPPED)
+        return true; // that NMI has not arrived yet
     // If this NMI was the owed one, the overflow it found has its own NMI.
-    if (c->owed != OWED_NONE && c->owed_eip == eip)
+    if (owed != OWED_NONE && c->owed_eip == eip)
         served++;
     u32 more = c->pmu.kind == PMU_AMD ? OWED_NEXT : OWED_AT_EIP;
     c->owed_eip = eip;
     WRITE_ONCE(c->owed, served > 1 ? more : OWED_NONE);
+    return true;
 }
 
-bool pmu_overflow(struct pmu_cpu *c, const struct trapframe *tf, u32 eip)
+static ALWAYS_INLINE bool done(struct pmu_cpu *c, u32 eip, u32 served)
 {
-    u32 served = 0;
-    if (READ_ONCE(c->armed)) {
-        pmu_gate(c, false);
-        served = c->pmu.global_status ? serve_by_status(c, tf)
-                                      : serve_by_sign(c, tf);
-        pmu_gate(c, true);
+    return likely(served == 1 && c->owed == OWED_NONE) ||
+           note_owed(c, eip, served);
+}
+
+// The gate is closed. Unmasks at least once, even if nothing is found: the NMI
+// of a counter that has just been stopped has masked LVT PC, too. Returns how
+// many counters it has served.
+static NOTRACE NOINLINE u32 serve_by_status(struct pmu_cpu *c,
+                                            const struct trapframe *tf)
+{
+    u32 served = 0, rounds = ROUNDS_MAX, sampling = READ_ONCE(c->sampling);
+    while (sampling && rounds--) {
+        u32 left = acknowledged(&c->pmu, sampling);
+        for (; left; left &= left - 1, served++) {
+            struct pmu_slot *s = slot_of(c, left);
+            u64 value = c->get(s->value);
+            serve(c, s, negative(s->sign, value) ? 0 : (u32)value, tf);
+        }
+        c->unmask_lvt();
+        if (!status_of(&c->pmu, sampling))
+            break;
     }
-    if (!served)
-        return was_owed(c, eip);
-    if (unlikely(served > 1 || c->owed != OWED_NONE))
-        note_owed(c, eip, served);
-    return true;
+    return served;
+}
+
+static bool overflow_by_status(struct pmu_cpu *c, const struct trapframe *tf,
+                               u32 eip)
+{
+    const struct pmu *p = &c->pmu;
+    u32 served = 0;
+    c->set(c->closed, c->gate);
+    u64 status = c->get(p->global_status);
+    u32 found = pmu_of_global_bits(status) & READ_ONCE(c->sampling);
+    // Usually there is one overflow: one counter is served here, the others,
+    // and what else the status shows, in a loop.
+    if (likely(found)) {
+        struct pmu_slot *s = slot_of(c, found);
+        c->set(s->status, p->global_reset);
+        u64 value = c->get(s->value);
+        serve(c, s, negative(s->sign, value) ? 0 : (u32)value, tf);
+        c->unmask_lvt();
+        status = c->get(p->global_status);
+        served = 1;
+    }
+    if (unlikely(status || !found))
+        served += serve_by_status(c, tf);
+    c->set(c->open, c->gate);
+    return done(c, eip, served);
+}
+
+static bool overflow_by_sign(struct pmu_cpu *c, const struct trapframe *tf,
+                             u32 eip)
+{
+    u32 served = 0, left = READ_ONCE(c->sampling);
+    pmu_gate(c, false);
+    if (left)
+        c->unmask_lvt();
+    for (; left; left &= left - 1) {
+        struct pmu_slot *s = slot_of(c, left);
+        u64 value = c->get(s->value);
+        if (negative(s->sign, value))
+            continue;
+        serve(c, s, (u32)value, tf);
+        served++;
+    }
+    pmu_gate(c, true);
+    return done(c, eip, served);
+}
+
+void pmu_set_handler(struct pmu_cpu *c)
+{
+    const struct pmu_io *io = c->pmu.io;
+    c->get = io->get;
+    c->set = io->set;
+    c->unmask_lvt = io->unmask_lvt;
+    c->overflow = c->pmu.global_status ? overflow_by_status : overflow_by_sign;
 }
