@@ -1,6 +1,8 @@
 // The header of reports: it shows every deviation from the requested options,
 // and no value that is unknown.
 // link: user/libprofile/check.c user/libprofile/binomial.c
+// link: user/libprofile/task_times.c
+// link: user/libprofile/programs.c
 // link: user/libstrobe/core_clock.c
 // link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c

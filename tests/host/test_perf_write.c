@@ -13,6 +13,7 @@
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
 // link: user/libprofile/perf_topology.c
+// link: user/libprofile/task_times.c
 #include "test.h"
 
 #include <sys/stat.h>
