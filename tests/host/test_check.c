@@ -403,7 +403,7 @@ static void no_false_alarms_by_task(void **state UNUSED)
     static const struct {
         u32 ticks, rare, late;
     } cases[] = {
-        { 200, 1, 1 },  { 1000, 1, 1 },  { 200, 1, 5 },
+        { 200, 1, 1 },  { 1000, 1, 1 }, { 200, 1, 5 },
         { 1000, 3, 1 }, { 1000, 5, 1 }, { 1000, 3, 2 },
     };
 
