@@ -172,6 +172,7 @@ struct sprofile_info {
     // a system session: of all CPUs, without the profiling task and the
     // interrupts that take samples. In a task session `irq` and `idle` are 0.
     uint64_t user_cycles, kernel_cycles, irq_cycles, idle_cycles;
+    uint64_t times_lost; // SPROFILE_R_TIMES for which there was no room
 };
 
 #define SPROFILE_COUNTS_MAX 16
@@ -238,6 +239,7 @@ struct sprofile_record {
 #define SPROFILE_R_TASK 2
 #define SPROFILE_R_LOST 3
 #define SPROFILE_R_PAD 4 // padding at the end of a ring
+#define SPROFILE_R_TIMES 5
 
 // The interrupted code: user code if none of the first three is set.
 #define SPROFILE_F_KERNEL 1
@@ -321,6 +323,22 @@ static inline uint32_t sprofile_load_bias(const struct sprofile_task *t)
                          sizeof(bias));
     return bias;
 }
+
+// TSC cycles of a task by the ledger, exact, since the task was created. For
+// each target there is one when sampling begins and one when it ends (by a
+// pause, or at the task's end); one that was forked while sampling has the
+// latter alone. In a system session for each task but the profiling one and the
+// kernel's. They are not written during SPROFILE_M_INFO: pause to get them.
+enum sprofile_times_kind {
+    SPROFILE_TIMES_BEGIN = 1,
+    SPROFILE_TIMES_END,
+};
+struct sprofile_times {
+    struct sprofile_record head;
+    uint32_t task;
+    uint32_t kind; // enum sprofile_times_kind
+    uint64_t user, kernel;
+};
 
 // This many samples of this CPU were lost, for lack of room, before the next
 // one.

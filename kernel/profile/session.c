@@ -115,20 +115,41 @@ static u64 system_cycles(const struct session *s)
     return sum;
 }
 
+// A reading of the targets' times, which are added to `in`.
+struct times {
+    struct session *session;
+    u64 *in;
+    enum sprofile_times_kind kind; // written to the stream; 0: they are not
+};
+
 static void add_times(struct task *t, void *arg)
 {
-    u64 *in = arg, user, kernel;
+    const struct times *to = arg;
+    struct stream *s = &to->session->stream;
+    u64 user, kernel;
+    if (!s->task && t == s->profiler)
+        return;
     task_times_locked(t, &user, &kernel);
-    in[MODE_USER] += user;
-    in[MODE_KERNEL] += kernel;
+    to->in[MODE_USER] += user;
+    to->in[MODE_KERNEL] += kernel;
+    if (to->kind)
+        stream_put_times(s, t, to->kind, user, kernel);
 }
 
-// TSC cycles consumed by all targets, living and ended.
-static void read_targets(struct session *s, u64 *in)
+// TSC cycles consumed by all targets, living and ended. (In a system session
+// the sum is not used.)
+static void read_targets(struct session *s, u64 *in,
+                         enum sprofile_times_kind kind)
 {
+    struct times to = { s, in, kind };
     u32 flags = spin_lock_irq(&tasks_lock);
     memcpy(in, s->ended, sizeof(s->ended));
-    stream_each_target(&s->stream, add_times, in);
+    if (kind)
+        s->timed = kind == SPROFILE_TIMES_BEGIN;
+    if (s->stream.task)
+        stream_each_target(&s->stream, add_times, &to);
+    else if (kind)
+        task_for_each_locked(add_times, &to);
     spin_unlock_irq(&tasks_lock, flags);
 }
 
@@ -152,6 +173,7 @@ static void add_modes(u32 cpu, u64 *in)
 static void read_modes(const struct session *s, u64 *in)
 {
     u64 user, kernel;
+    memset(in, 0, sizeof(u64[MODES]));
     for (u32 i = 0; i < cpu_count; i++)
         add_modes(i, in);
     task_times(s->stream.profiler, &user, &kernel);
@@ -160,7 +182,8 @@ static void read_modes(const struct session *s, u64 *in)
 }
 
 // Called right after quiesce. The time of a system session is that of all CPUs.
-static void read_sums(struct session *s, struct session_sums *out)
+static void read_sums(struct session *s, struct session_sums *out,
+                      enum sprofile_times_kind kind)
 {
     struct strobe_core_clock clock;
     core_clock_read(&clock);
@@ -174,8 +197,8 @@ static void read_sums(struct session *s, struct session_sums *out)
         out->all += boundary[i].time;
         out->ticks += boundary[i].ticks;
     }
+    read_targets(s, out->in, kind);
     if (s->stream.task) {
-        read_targets(s, out->in);
         out->targets = (s->modes.user ? out->in[MODE_USER] : 0) +
                        (s->modes.kernel ? out->in[MODE_KERNEL] : 0);
         return;
@@ -185,10 +208,11 @@ static void read_sums(struct session *s, struct session_sums *out)
 }
 
 // Adds to `sums` what has passed since `s->since`.
-static void add_passed(struct session *s, struct session_sums *sums)
+static void add_passed(struct session *s, struct session_sums *sums,
+                       enum sprofile_times_kind kind)
 {
     struct session_sums now;
-    read_sums(s, &now);
+    read_sums(s, &now, kind);
     sums->targets += now.targets - s->since.targets;
     for (u32 mode = 0; mode < MODES; mode++)
         sums->in[mode] += now.in[mode] - s->since.in[mode];
@@ -210,7 +234,7 @@ static void start_interval(struct stream *stream)
     quiesce(s, s->source);
     stream->since_ns = clock_now_ns();
     costs_divide(); // earlier costs are not charged to this session
-    read_sums(s, &s->since);
+    read_sums(s, &s->since, SPROFILE_TIMES_BEGIN);
     preempt_enable();
 }
 
@@ -222,7 +246,7 @@ static void end_interval(struct stream *stream)
     quiesce(s, NULL);
     stream->elapsed_ns += clock_now_ns() - stream->since_ns;
     costs_divide();
-    add_passed(s, &s->before);
+    add_passed(s, &s->before, SPROFILE_TIMES_END);
     preempt_enable();
 }
 
@@ -419,7 +443,8 @@ void session_end(struct stream *stream)
 static void target_left(struct stream *stream, struct task *t)
 {
     struct session *s = session_of(stream);
-    add_times(t, s->ended);
+    enum sprofile_times_kind kind = s->timed ? SPROFILE_TIMES_END : 0;
+    add_times(t, &(struct times){ s, s->ended, kind });
 }
 
 static const struct stream_kind sampling = {
@@ -483,6 +508,7 @@ void session_info(struct stream *stream, struct sprofile_info *out)
         .hides_kernel = stream->limited,
         .clock = s->clock,
         .tasks_lost = READ_ONCE(stream->rings.events_lost),
+        .times_lost = READ_ONCE(stream->rings.times_lost),
     };
     strlcpy(out->source, s->source->name, sizeof(out->source));
     strlcpy(out->instead_of, s->instead_of, sizeof(out->instead_of));
@@ -493,7 +519,7 @@ void session_info(struct stream *stream, struct sprofile_info *out)
     struct session_sums sums = s->before;
     if (stream_measures(stream)) {
         quiesce(s, s->source);
-        add_passed(s, &sums);
+        add_passed(s, &sums, 0);
     }
     out->tool_cycles = sums.tool;
     out->clock.actual = sums.actual;

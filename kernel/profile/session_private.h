@@ -73,8 +73,10 @@ struct session {
     struct strobe_core_clock clock; // without cycles
     // At the start of the current interval; of all intervals before it.
     struct session_sums since, before;
-    u64 cost, interrupts;     // charged: TSC cycles, and of how many (cost.c)
-    u64 ended[MODES];         // TSC cycles of ended targets; tasks_lock
+    u64 cost, interrupts; // charged: TSC cycles, and of how many (cost.c)
+    u64 ended[MODES];     // TSC cycles of ended targets; tasks_lock
+    bool timed; // the targets' times at the interval's start are in the stream,
+                // those at its end are not; tasks_lock
     struct session_cpu cpu[]; // of each CPU
 };
 

@@ -44,7 +44,8 @@ struct stream_kind {
     // Ends and frees the stream. May sleep. NULL: no phone has one.
     void (*end)(struct stream *s);
     // `t`, the current task, is no longer a target: it has released its memory
-    // and files, or execs a program that `s` may not see. tasks_lock.
+    // and files, or execs a program that `s` may not see. Of a stream of the
+    // system with rings: any task that has released them. tasks_lock.
     void (*target_left)(struct stream *s, struct task *t);
     // The stream's task has called exec. streams_lock. May be NULL.
     void (*execed)(struct stream *s);
@@ -63,9 +64,10 @@ struct stream_kind {
 // the stream has one reader.
 struct stream_rings {
     struct ring *of_cpu[CPU_MAX]; // owned and written by the kind, or NULL
-    struct ring events; // struct sprofile_task; many writers, under event_lock
+    // struct sprofile_task and sprofile_times; many writers, under event_lock
+    struct ring events;
     struct spinlock event_lock;
-    u32 events_lost;
+    u32 events_lost, times_lost;
     bool wake; // readers are to be woken; marked accesses
     struct callout check;
     u32 checks; // calls of check_rings; used by it alone
@@ -134,6 +136,10 @@ static inline bool stream_measures(const struct stream *s)
 // Calls fn(task, arg) for each living target. tasks_lock.
 void stream_each_target(struct stream *s, void (*fn)(struct task *, void *),
                         void *arg);
+// Writes a struct sprofile_times into the event ring, unless that is half full:
+// the rest is for struct sprofile_task. tasks_lock.
+void stream_put_times(struct stream *s, const struct task *t,
+                      enum sprofile_times_kind kind, u64 user, u64 kernel);
 
 // --- storage (rings.c) ------------------------------------------------------
 

@@ -131,10 +131,10 @@ static void describe(union task_record *r, struct task *t, const char *name,
 
 // Wakes the readers at once if a ring is a quarter full: tasks may be created
 // and end faster than the stream's callout checks.
-static void put(struct stream *s, const union task_record *r)
+static void put(struct stream *s, const struct sprofile_record *r)
 {
     u32 flags = spin_lock_irq(&s->rings.event_lock);
-    if (!ring_write(&s->rings.events, r, r->task.head.size))
+    if (!ring_write(&s->rings.events, r, r->size))
         WRITE_ONCE(s->rings.events_lost, s->rings.events_lost + 1);
     spin_unlock_irq(&s->rings.event_lock, flags);
     if (stream_readable(s))
@@ -163,8 +163,26 @@ static void report(struct task *t, const char *name, u32 parent,
         if (!described)
             describe(&r, t, name, parent, kind);
         described = true;
-        put(s, &r);
+        put(s, &r.task.head);
     }
+}
+
+void stream_put_times(struct stream *s, const struct task *t,
+                      enum sprofile_times_kind kind, u64 user, u64 kernel)
+{
+    spin_assert_held(&tasks_lock);
+    struct sprofile_times r = {
+        .head = { SPROFILE_R_TIMES, sizeof(r), (u16)this_cpu()->id, 0,
+                  rdtsc() },
+        .task = t->id,
+        .kind = kind,
+        .user = user,
+        .kernel = kernel,
+    };
+    if (ring_used(&s->rings.events) < s->rings.events.size / 2)
+        put(s, &r.head);
+    else
+        ADD_ONCE(s->rings.times_lost, 1);
 }
 
 // --- fork, exec and exit ----------------------------------------------------
@@ -271,6 +289,11 @@ static void released(struct task *t)
         return;
     u32 over = 0, flags = spin_lock_irq(&tasks_lock);
     report(t, t->name, t->parent ? t->parent->id : 0, SPROFILE_T_ENDED);
+    for (u32 left = reported; left; left &= left - 1) {
+        struct stream *s = streams[__builtin_ctz(left)];
+        if (!s->task)
+            s->kind->target_left(s, t);
+    }
     u32 bits = t->streams;
     WRITE_ONCE(t->streams, 0);
     for (; bits; bits &= bits - 1)

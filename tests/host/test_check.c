@@ -1,6 +1,9 @@
 // The check of samples against the ledger: it finds wrong ones, and finds
 // nothing in right ones more often than by chance.
 // link: user/libprofile/check.c user/libprofile/binomial.c
+// link: user/libprofile/task_times.c
+// link: user/libstrobe/table.c
+// link: user/libprofile/programs.c
 // link: user/libprofile/shares.c
 #include "user/libprofile/check.h" // before cmocka, which has a fail(), too
 
@@ -13,7 +16,7 @@
 #define DRAWS 2000
 #define TICKS 200
 
-static struct sample_count counts[3 * TICKS];
+static struct sample_count counts[6 * TICKS];
 static struct samples samples = { .counts = counts };
 
 // 37 % user, 61 % in the kernel, 2 % in interrupts.
@@ -222,6 +225,205 @@ static void no_false_alarms(void **state UNUSED)
     }
 }
 
+// --- by task ----------------------------------------------------------------
+
+// Percents of the time of a session of the system, which has 1 % of interrupts:
+// two large tasks, small ones that are pooled, and those that have no times
+// (task 0: the kernel's).
+#define SMALL 14 // tasks
+static const struct {
+    u32 task;
+    enum sample_mode mode;
+    u32 percent;
+} shares_of_tasks[] = {
+    { 1, MODE_USER, 30 },   { 1, MODE_KERNEL, 12 },  { 2, MODE_USER, 22 },
+    { 2, MODE_KERNEL, 10 }, { 3, MODE_USER, SMALL }, // divided among them
+    { 0, MODE_KERNEL, 3 },  { 0, MODE_IRQ, 1 },      { 0, MODE_IDLE, 8 },
+};
+#define SHARES ARRAY_SIZE(shares_of_tasks)
+
+static struct sprofile_info tasks_begin(void)
+{
+    struct sprofile_info info = plain();
+
+    task_times_free(&samples.times);
+    samples.count = 0;
+    info.cpus = 1;
+    info.user_cycles = 66000000;
+    info.kernel_cycles = 25000000;
+    info.irq_cycles = 1000000;
+    info.idle_cycles = 8000000;
+    task_times_set(&samples.times, 0, 1, 30000000, 12000000);
+    task_times_set(&samples.times, 0, 2, 22000000, 10000000);
+    for (u32 i = 0; i < SMALL; i++)
+        task_times_set(&samples.times, 0, 3 + i, 1000000, 0);
+    task_times_set(&samples.times, 1, 1, 1, 1); // another event's
+    return info;
+}
+
+static void take_of(u32 task, enum sample_mode mode, u64 number, u64 ticks)
+{
+    take(0, mode, number, ticks);
+    counts[samples.count - 1].task = task;
+}
+
+// Samples of the exact shares, but `lean` percent of all go from one share to
+// another.
+static void take_tasks(u32 number, u32 from, u32 to, u32 lean)
+{
+    samples.count = 0;
+    for (u32 i = 0; i < SHARES; i++) {
+        u32 percent = shares_of_tasks[i].percent;
+        percent -= i == from ? lean : 0;
+        percent += i == to ? lean : 0;
+        u32 tasks = shares_of_tasks[i].task == 3 ? SMALL : 1;
+        for (u32 n = 0; n < tasks; n++)
+            take_of(shares_of_tasks[i].task + n, shares_of_tasks[i].mode,
+                    number * percent / 100 / tasks, 1);
+    }
+}
+
+static const struct check_cell *worst_of(const struct sprofile_info *info)
+{
+    static struct check c;
+
+    assert_true(check_make(&c, info, &samples, 0));
+    assert_true(c.cell_count > 0 && c.p < CHECK_CHANCE);
+    return &c.cells[c.worst_cell];
+}
+
+static void finds_a_task_that_leans(void **state UNUSED)
+{
+    struct sprofile_info info = tasks_begin();
+    struct check c;
+
+    take_tasks(2000, 0, 0, 0);
+    assert_true(check_make(&c, &info, &samples, 0));
+    assert_int_equal(c.cell_count, 4 + SMALL + 2);
+    assert_true(c.p > 0.9);
+    take_tasks(2000, 0, 2, 6); // the modes are right
+    const struct check_cell *worst = worst_of(&info);
+    assert_int_equal(worst->task, 2);
+    assert_int_equal(worst->part, PART_USER);
+    assert_float_equal(worst->sampled, 0.28, 1e-9);
+    assert_float_equal(worst->least, 0.22, 1e-9);
+    take_tasks(2000, 3, 1, 6);
+    assert_int_equal(worst_of(&info)->part, PART_KERNEL);
+    // A task that is not known has samples of a known one.
+    take_tasks(2000, 0, 0, 0);
+    counts[0].task = 99;
+    assert_int_equal(worst_of(&info)->task, CHECK_OTHERS);
+    // All of one task's samples are said to be another's.
+    take_tasks(2000, 0, 0, 0);
+    counts[2].task = 1;
+    assert_true(worst_of(&info)->p < 1e-9);
+    // An interrupt's first instructions are sampled as the task's.
+    take_tasks(2000, 6, 1, 1);
+    assert_true(chance_of(&info) > 0.9);
+    // Few samples.
+    take_tasks(100, 0, 0, 0);
+    counts[5].task = 98; // a pooled one's sample is another's
+    assert_true(check_make(&c, &info, &samples, 0));
+    assert_int_equal(c.cell_count, 4 + 2);
+    assert_true(c.p > 0.9);
+}
+
+static void not_checked_by_task(void **state UNUSED)
+{
+    struct sprofile_info info = tasks_begin();
+
+    take_tasks(2000, 0, 2, 6);
+    assert_true(chance_of(&info) < CHECK_CHANCE);
+    info.times_lost = 1;
+    assert_true(chance_of(&info) > 0.9);
+    info.times_lost = 0;
+    task_times_set(&samples.times, 0, 1, 99000000, 0); // of another session
+    assert_true(chance_of(&info) > 0.9);
+    task_times_free(&samples.times); // an older recording
+    assert_true(chance_of(&info) > 0.9);
+    info = tasks_begin();
+    info.irq_cycles = info.idle_cycles = 0;
+    task_times_free(&samples.times); // the only task of its session
+    task_times_set(&samples.times, 0, 1, info.user_cycles, info.kernel_cycles);
+    samples.count = 0;
+    take_of(1, MODE_USER, 660, 1);
+    take_of(1, MODE_KERNEL, 250, 1);
+    struct check c;
+    assert_true(check_make(&c, &info, &samples, 0));
+    assert_int_equal(c.cell_count, 0);
+}
+
+static void times_are_of_intervals(void **state UNUSED)
+{
+    static const struct sprofile_times records[] = {
+        { .task = 7, .kind = SPROFILE_TIMES_BEGIN, .user = 100, .kernel = 10 },
+        { .task = 7, .kind = SPROFILE_TIMES_END, .user = 150, .kernel = 11 },
+        { .task = 8, .kind = SPROFILE_TIMES_END, .user = 5, .kernel = 6 },
+        { .task = 7, .kind = SPROFILE_TIMES_BEGIN, .user = 950, .kernel = 99 },
+        { .task = 7, .kind = SPROFILE_TIMES_END, .user = 953, .kernel = 99 },
+        { .task = 7, .kind = SPROFILE_TIMES_END, .user = 955, .kernel = 100 },
+        { .task = 8 + TASK_TIME_BUCKETS, .kind = SPROFILE_TIMES_BEGIN },
+    };
+    struct task_times t = { 0 };
+
+    for (u32 i = 0; i < ARRAY_SIZE(records); i++)
+        task_times_take(&t, &records[i]);
+    assert_int_equal(t.count, 3);
+    assert_true(t.list[0].known && t.list[1].known && !t.list[2].known);
+    assert_int_equal(t.list[0].user, 55);
+    assert_int_equal(t.list[0].kernel, 2);
+    assert_int_equal(t.list[1].user, 5); // was forked in the session
+    assert_int_equal(t.list[1].kernel, 6);
+    task_times_free(&t);
+}
+
+static void draw_tasks(u32 ticks, u32 rare, u32 late)
+{
+    samples.count = 0;
+    for (u32 i = 0; i < ticks; i++) {
+        u32 n = random_below(100), at = 0;
+        while (n >= shares_of_tasks[at].percent)
+            n -= shares_of_tasks[at++].percent;
+        u32 task = shares_of_tasks[at].task;
+        // Task 2's kernel code has interrupts off: where a tick is late, the
+        // rest of its time has no samples.
+        bool off = task == 2 && shares_of_tasks[at].mode == MODE_KERNEL;
+        if (off && random_below(rare))
+            continue;
+        task += task == 3 ? random_below(SMALL) : 0;
+        u32 weight = random_below(4) ? 1 : 1 + random_below(late);
+        take_of(task, shares_of_tasks[at].mode, 1,
+                off ? rare * weight : weight);
+    }
+}
+
+// As no_false_alarms.
+static void no_false_alarms_by_task(void **state UNUSED)
+{
+    static const struct {
+        u32 ticks, rare, late;
+    } cases[] = {
+        { 200, 1, 1 },  { 1000, 1, 1 }, { 200, 1, 5 },
+        { 1000, 3, 1 }, { 1000, 5, 1 }, { 1000, 3, 2 },
+    };
+
+    for (u32 n = 0; n < ARRAY_SIZE(cases); n++) {
+        u32 twentieth = 0, wrong = 0;
+        struct sprofile_info info = tasks_begin();
+        for (u32 i = 0; i < DRAWS; i++) {
+            draw_tasks(cases[n].ticks, cases[n].rare, cases[n].late);
+            double p = chance_of(&info);
+            twentieth += p < 0.05;
+            wrong += p < CHECK_CHANCE;
+        }
+        print_message("# case %u: of %u, p < 0.05: %u, < 0.001: %u\n", n, DRAWS,
+                      twentieth, wrong);
+        assert_true(twentieth <= DRAWS / 20 + 4 * sqrt(DRAWS / 20.0));
+        assert_true(wrong <= 2 + 4 * sqrt(2) + 4);
+    }
+    task_times_free(&samples.times);
+}
+
 static char *text;
 
 static void print(const struct sprofile_info *info, bool json, double cost)
@@ -274,6 +476,27 @@ static void said_in_words(void **state UNUSED)
     says(
         "\"cpu_bounds\": [0.495000, 0.505000], \"cpus\": [0.600000, 0.400000], "
         "\"p\": ");
+    info = tasks_begin();
+    take_tasks(2000, 0, 2, 6);
+    programs_init(&samples.programs);
+    programs_add(&samples.programs,
+                 &(struct program){ .task = 2, .name = "cc\33[1m" });
+    print(&info, false, 0);
+    says(
+        "not by chance (p < 0.001)\n         cc?[1m (task 2) has 28.0 % of the "
+        "samples in user mode (ledger 22.0)\n         The ledger");
+    print(&info, true, 0);
+    says("\"tasks\": [\n    {\"task\": 1, \"name\": \"?\", \"user\": 0.240000, "
+         "\"ledger\": [0.300000, 0.300000], \"p\": ");
+    says("{\"task\": null, \"kernel\": 0.040000, \"ledger\": [0.030000, "
+         "0.040000], \"p\": 1}], \"p\": ");
+    take_tasks(2000, 0, 0, 0);
+    for (u32 i = 0; i < 4; i++) // all are another's
+        counts[i].task = 99;
+    print(&info, false, 0);
+    says("All other tasks have ");
+    programs_free(&samples.programs);
+    task_times_free(&samples.times);
     info.lost = 1;
     print(&info, false, 0);
     assert_string_equal(text, "");
@@ -289,6 +512,10 @@ int main(void)
         cmocka_unit_test(finds_a_cpu_that_leans),
         cmocka_unit_test(not_checked),
         cmocka_unit_test(no_false_alarms),
+        cmocka_unit_test(finds_a_task_that_leans),
+        cmocka_unit_test(not_checked_by_task),
+        cmocka_unit_test(times_are_of_intervals),
+        cmocka_unit_test(no_false_alarms_by_task),
         cmocka_unit_test(said_in_words),
     };
 

@@ -38,6 +38,7 @@
 // link: user/libprofile/choose_event.c
 // link: user/libprofile/perf_programs.c
 // link: user/libstrobe/kbox.c user/libstrobe/sysinfo.c
+// link: user/libprofile/task_times.c
 #define _GNU_SOURCE // open_memstream, mkdtemp, memfd_create
 #include "perf_made.h"
 

@@ -1,6 +1,8 @@
 // The header of reports: it shows every deviation from the requested options,
 // and no value that is unknown.
 // link: user/libprofile/check.c user/libprofile/binomial.c
+// link: user/libprofile/task_times.c
+// link: user/libprofile/programs.c
 // link: user/libstrobe/core_clock.c
 // link: user/libprofile/header.c user/libprofile/shares.c
 // link: user/libprofile/samples_cut.c user/libprofile/sources.c
@@ -248,12 +250,15 @@ static void trouble(void **state UNUSED)
     info.irq = 1;
     info.idle = 2;
     info.tasks_lost = 13;
+    info.times_lost = 14;
     samples.reader.malformed = 14;
     print(&info, &asked, false);
     samples.reader.malformed = 0;
     says("; 11 throttled (sampling took too much)\n");
     says(", 1 irq, 2 idle;");
     says("Tasks:   of 13 changes was not heard\n");
+    says("Tasks:   14 exact times did not fit into memory: Check is not by "
+         "task\n");
     says("Corrupt: 14 records were not understood or counted\n");
 }
 

@@ -26,6 +26,7 @@
 // link: tools/strobe-src/lines.c tools/strobe-src/names.c
 // link: tools/strobe-src/places.c
 // link: tools/strobe-src/coprocess.c tools/strobe-src/header_lines.c
+// link: user/libprofile/task_times.c
 #define _GNU_SOURCE
 #include "tools/strobe-src/html_data.h" // before cmocka, which has a fail(), too
 #include "tools/strobe-src/timeline.h"

@@ -26,6 +26,7 @@
 // link: tools/strobe-src/inlines.c tools/strobe-src/lines.c
 // link: tools/strobe-src/names.c
 // link: tools/strobe-src/places.c tools/strobe-src/coprocess.c
+// link: user/libprofile/task_times.c
 #define _GNU_SOURCE
 #include "tools/strobe-src/html_diff.h" // before cmocka, which has a fail(), too
 #include "tools/strobe-src/strobe.h"

@@ -8,6 +8,7 @@
 // link: user/libprofile/images.c user/libprofile/programs.c
 // link: user/libprofile/views.c user/libstrobe/messages.c
 // link: user/libstrobe/table.c
+// link: user/libprofile/task_times.c
 #include "test.h"
 
 #undef fail // strobe has a function of that name

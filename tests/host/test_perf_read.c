@@ -7,6 +7,7 @@
 // link: user/libprofile/samples.c user/libprofile/stream.c
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
+// link: user/libprofile/task_times.c
 #include "perf_made.h"
 
 #include "user/libprofile/perf_read.h"

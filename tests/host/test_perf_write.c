@@ -13,6 +13,7 @@
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
 // link: user/libprofile/perf_topology.c
+// link: user/libprofile/task_times.c
 #include "test.h"
 
 #include <sys/stat.h>
@@ -86,6 +87,16 @@ static void add_sample(u32 task, u32 thread, u32 flags, u64 time,
         memcpy(s->pc + kernel_depth, user, user_depth * 4);
 }
 
+static void add_times(enum sprofile_times_kind kind, u32 task, u64 user,
+                      u64 kernel)
+{
+    struct sprofile_times *t = add(SPROFILE_R_TIMES, sizeof(*t), 10000);
+    t->kind = kind;
+    t->task = task;
+    t->user = user;
+    t->kernel = kernel;
+}
+
 static void make_stream(void)
 {
     static const u32 user[] = { 0x8049010, 0x8049100 };
@@ -103,6 +114,10 @@ static void make_stream(void)
     struct sprofile_lost *lost = add(SPROFILE_R_LOST, sizeof(*lost), 9600);
     lost->count = 3;
     add_task(SPROFILE_T_ENDED, 7, "", 10000);
+    add_times(SPROFILE_TIMES_BEGIN, 1, 100, 200);
+    add_times(SPROFILE_TIMES_END, 7, 70, 71);
+    add_times(SPROFILE_TIMES_END, 1, 103, 202);
+    add_times(SPROFILE_TIMES_BEGIN, 2, 5, 5); // it still runs
 }
 
 // --- the file ---------------------------------------------------------------
@@ -269,6 +284,28 @@ static void all_is_there(void **state UNUSED)
     assert_int_equal(seen[2].mode, MODE_IDLE);
     assert_int_equal(seen[3].mode, MODE_IRQ);
     assert_int_equal(samples.images.list[IMAGE_KERNEL].build_id[0], 0xaa);
+    samples_free(&samples);
+}
+
+// Each event has the exact times of its session's tasks.
+static void tasks_times(void **state UNUSED)
+{
+    write_events(2, true);
+    for (u32 event = 0; event < 2; event++) {
+        read_event(event, file_size);
+        const struct task_times *t = &samples.times;
+        assert_int_equal(t->count, 2);
+        assert_true(t->list[0].known && t->list[1].known);
+        assert_int_equal(t->list[0].task, 1);
+        assert_int_equal(t->list[0].user, 3);
+        assert_int_equal(t->list[0].kernel, 2);
+        assert_int_equal(t->list[1].task, 7);
+        assert_int_equal(t->list[1].user, 70);
+        samples_free(&samples);
+    }
+    write_events(1, false); // they are written at the end
+    read_file(file_size);
+    assert_int_equal(samples.times.count, 0);
     samples_free(&samples);
 }
 
@@ -738,7 +775,7 @@ int main(void)
         cmocka_unit_test(described),    cmocka_unit_test(cut_several),
         cmocka_unit_test(plain),        cmocka_unit_test(cut_plain),
         cmocka_unit_test(times),        cmocka_unit_test(started_often),
-        cmocka_unit_test(moved),
+        cmocka_unit_test(moved),        cmocka_unit_test(tasks_times),
     };
     return cmocka_run_group_tests(tests, create, delete);
 }

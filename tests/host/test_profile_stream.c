@@ -6,6 +6,7 @@
 //
 // link: user/libprofile/mapping.c user/libprofile/samples_cut.c
 // link: user/libprofile/stream.c user/libprofile/user_chain.c
+// link: user/libprofile/task_times.c
 #include "test.h"
 
 static u32 asked, refused; // allocations; which one fails, from 1

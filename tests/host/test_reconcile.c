@@ -8,6 +8,7 @@
 // link: user/libprofile/images.c user/libprofile/images_read.c
 // link: user/libprofile/mapping.c user/libprofile/programs.c
 // link: user/libstrobe/table.c
+// link: user/libprofile/task_times.c
 #define _GNU_SOURCE
 #include "test.h"
 

@@ -14,6 +14,7 @@
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
 // link: user/libprofile/perf_topology.c
+// link: user/libprofile/task_times.c
 #include "remote_net.h"
 
 #include <unistd.h>

@@ -8,6 +8,7 @@
 // link: user/libprofile/chains.c user/libprofile/images.c
 // link: user/libprofile/programs.c user/libprofile/views.c
 // link: user/libprofile/tree.c user/libprofile/user_chain.c
+// link: user/libprofile/task_times.c
 #include "user/libprofile/shares.h" // before cmocka, which has a fail(), too
 #include "user/libprofile/views.h"
 

@@ -91,6 +91,33 @@ def test_text():
     assert lines[9].split()[0].startswith("0x")
 
 
+CHECKED = ("tester 60 & tester 20 & /test/call_share read 40 & "
+           "for i in 1 2 3; do true; done; wait")
+
+
+@pytest.mark.parametrize("command,tasks", (
+    (f"profile -C -F 4000 --json sh -c '{CHECKED}'", 3),
+    (f"sprofile -F 4000 --json sh -c '{CHECKED}'", 3),
+    # Two that had consumed time before, one of which ends in the session.
+    ("tester 60 & tester 200 & tester 3; sprofile -F 4000 --json tester 100", 3),
+    # The session begins with a running task that has children.
+    ("sh -c 'tester 60; tester 100 & tester 20; wait' & sleep 0.1; "
+     "profile -C -F 4000 --json -t $!", 2),
+))
+def test_check_by_task(command, tasks):
+    """Each task's samples are compared with its exact times of the session: of tasks
+    that were forked, called exec, ended or went on, they differ by chance."""
+    result = vm(command, "--icount", "3", smp=1)
+    check = report(result)["check"]
+    assert check["p"] > 0.001, result
+    cells = [c for c in check["tasks"] if c.get("name") == "tester"]
+    assert sum(c.get("user", 0) > 0.02 for c in cells) >= tasks - 1, check
+    for c in check["tasks"]:
+        low, high = c["ledger"]
+        share = c["user" if "user" in c else "kernel"]
+        assert low - 0.03 < share < high + 0.03 and c["p"] >= check["p"] / 100, check
+
+
 def test_random_repeats():
     """In virtual time random distances repeat, too."""
     first, second = (vm("profile --json /bin/tester", "--icount", "1", smp=1)

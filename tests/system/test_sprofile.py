@@ -33,7 +33,7 @@ def check_programs(r, program, whole):
 
 def test_shares():
     """Shares are right in virtual time."""
-    result = vm(TWICE.format("-F 2000", "tester 2"), "--icount", "1", smp=1)
+    result = vm(TWICE.format("-F 2000", "tester 40"), "--icount", "1", smp=1)
     assert result.status == 0, result
     r = report(result)
     check_books(r)

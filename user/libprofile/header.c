@@ -208,6 +208,11 @@ static void print_trouble(FILE *out, const struct sprofile_info *info,
     if (info->tasks_lost + s->programs.forgotten > 0)
         fprintf(out, "Tasks:   of %" PRIu64 " changes was not heard\n",
                 info->tasks_lost + s->programs.forgotten);
+    if (info->times_lost > 0)
+        fprintf(out,
+                "Tasks:   %" PRIu64 " exact times did not fit into memory: "
+                "Check is not by task\n",
+                info->times_lost);
     if (bad > 0)
         fprintf(out,
                 "Corrupt: %" PRIu64 " records were not understood or counted\n",

@@ -79,6 +79,7 @@ void header_print_json(FILE *out, const struct sprofile_info *info,
     print_error(out, info, s);
     print_number(out, "unreadable", info->unreadable);
     print_number(out, "tasks_lost", info->tasks_lost + s->programs.forgotten);
+    print_number(out, "times_lost", info->times_lost);
     print_number(out, "malformed", s->reader.malformed);
     print_number(out, "uncounted", s->uncounted);
     struct samples_cut cut = samples_cut(s);

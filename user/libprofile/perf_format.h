@@ -177,10 +177,12 @@ enum perf_strobe_kind {
     PERF_STROBE_INFO = 2,    // struct sprofile_info; the last one is valid
     PERF_STROBE_LOAD = 3,    // struct perf_load
     PERF_STROBE_REMOTE = 4,  // struct perf_remote
+    PERF_STROBE_TIMES = 5,   // struct perf_times of tasks
     // The bytes of feature n; the repair makes the feature table from these.
     PERF_STROBE_FEATURE = 256,
 };
-// The bits from here on: the event number of an OPTIONS or INFO record.
+// The bits from here on: the event number of an OPTIONS, INFO or TIMES
+// record.
 #define PERF_STROBE_EVENT_SHIFT 16
 #define PERF_STROBE_KIND_MASK 0xffffu
 
@@ -189,6 +191,13 @@ struct perf_load {
     uint32_t task;
     uint32_t bias; // address in memory minus address in the file
     uint64_t time; // that of the MMAP2
+};
+
+// The exact times of a task in an event's session, in TSC cycles. Written at
+// its end.
+struct perf_times {
+    uint32_t task, reserved;
+    uint64_t user, kernel;
 };
 
 // How the records came to the developer's machine, if by `strobe remote`. The

@@ -265,14 +265,30 @@ static void take_strobe_of(struct perf_file *f, const struct perf_strobe *own,
     end_names(f);
 }
 
+static void take_times(struct task_times *t, uint8_t number,
+                       const uint8_t *bytes, size_t size)
+{
+    struct perf_times p;
+
+    for (; size >= sizeof(p); size -= sizeof(p), bytes += sizeof(p)) {
+        memcpy(&p, bytes, sizeof(p));
+        task_times_set(t, number, p.task, p.user, p.kernel);
+    }
+}
+
 static bool take_strobe(struct reading *r, const struct perf_view *v)
 {
     struct perf_strobe own;
+    const uint8_t *bytes = v->bytes + sizeof(own);
 
     if (!perf_get_strobe(v, &own))
         return false;
-    for (uint32_t i = 0; i < r->count; i++)
-        take_strobe_of(&r->files[i], &own, v->bytes + sizeof(own));
+    for (uint32_t i = 0; i < r->count; i++) {
+        uint32_t of_event = r->files[i].event << PERF_STROBE_EVENT_SHIFT;
+        take_strobe_of(&r->files[i], &own, bytes);
+        if (own.kind == (PERF_STROBE_TIMES | of_event))
+            take_times(&r->samples->times, (uint8_t)i, bytes, own.size);
+    }
     return true;
 }
 

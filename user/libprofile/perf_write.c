@@ -456,6 +456,25 @@ void perf_write_info(struct perf_writer *w, uint32_t event,
     output_flush(&w->out);
 }
 
+#define TIMES_MOST 1000 // in a record, whose size has 16 bits
+
+static void put_times(struct perf_writer *w, uint32_t event)
+{
+    const struct task_times *t = &w->streams[event].samples->times;
+    uint32_t kind = PERF_STROBE_TIMES | event << PERF_STROBE_EVENT_SHIFT;
+    struct perf_times list[TIMES_MOST];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->count && !t->incomplete; i++) {
+        const struct task_time *e = &t->list[i];
+        if (e->known && e->user + e->kernel > 0)
+            list[n++] = (struct perf_times){ e->task, 0, e->user, e->kernel };
+        if (n == TIMES_MOST || (n > 0 && i + 1 == t->count)) {
+            put_strobe(w, kind, list, n * sizeof(*list));
+            n = 0;
+        }
+    }
+}
+
 void perf_write_totals(struct perf_writer *w, uint32_t event,
                        const struct sprofile_info *info)
 {
@@ -466,6 +485,7 @@ void perf_write_totals(struct perf_writer *w, uint32_t event,
     // losses after the last sample are in the totals only.
     if (info->lost > s->lost)
         take_lost(s, 0, info->lost - s->lost);
+    put_times(w, event);
     perf_write_info(w, event, info);
 }
 

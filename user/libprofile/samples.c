@@ -358,6 +358,11 @@ static void take_task(void *arg, const struct sprofile_task *t)
         s->observer.task(s->observer.arg, t);
 }
 
+static void take_times(void *arg, const struct sprofile_times *t)
+{
+    task_times_take(&((struct samples *)arg)->times, t);
+}
+
 static void take_lost(void *arg, uint32_t cpu, uint64_t n)
 {
     struct samples *s = arg;
@@ -377,9 +382,11 @@ int samples_init(struct samples *s, image_reader read)
         samples_free(s);
         return -1;
     }
-    s->reader = (struct stream_reader){
-        .sample = take_sample, .task = take_task, .lost = take_lost, .arg = s
-    };
+    s->reader = (struct stream_reader){ .sample = take_sample,
+                                        .task = take_task,
+                                        .times = take_times,
+                                        .lost = take_lost,
+                                        .arg = s };
     return 0;
 }
 
@@ -388,6 +395,7 @@ void samples_free(struct samples *s)
     images_free(&s->images);
     programs_free(&s->programs);
     programs_free(&s->threads);
+    task_times_free(&s->times);
     chains_free(&s->chains);
     free(s->counts);
     free(s->buckets);

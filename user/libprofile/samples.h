@@ -6,6 +6,7 @@
 #include "images.h"
 #include "programs.h"
 #include "stream.h"
+#include "task_times.h"
 
 enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
@@ -54,6 +55,7 @@ struct samples {
     struct images images;
     struct programs programs;
     struct programs threads; // names: of thread `task`, which is `parent`'s
+    struct task_times times;
     struct chains chains;
     struct sample_count *counts;
     uint32_t count, room;

@@ -51,6 +51,16 @@ static bool task(struct stream_reader *r, const struct sprofile_record *head)
     return true;
 }
 
+static bool times(struct stream_reader *r, const struct sprofile_record *head)
+{
+    const struct sprofile_times *t = (const void *)head;
+    if (head->size < sizeof(*t))
+        return false;
+    if (r->times)
+        r->times(r->arg, t);
+    return true;
+}
+
 static bool lost(struct stream_reader *r, const struct sprofile_record *head)
 {
     const struct sprofile_lost *l = (const void *)head;
@@ -70,6 +80,8 @@ static bool record(struct stream_reader *r, const struct sprofile_record *head)
         return task(r, head);
     case SPROFILE_R_LOST:
         return lost(r, head);
+    case SPROFILE_R_TIMES:
+        return times(r, head);
     }
     return true; // of a later version: skipped
 }

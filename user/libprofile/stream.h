@@ -31,6 +31,7 @@ struct stream_reader {
     void (*sample)(void *arg, const struct stream_sample *s);
     void (*task)(void *arg,
                  const struct sprofile_task *t); // strings are terminated
+    void (*times)(void *arg, const struct sprofile_times *t);
     void (*lost)(void *arg, uint32_t cpu, uint64_t count);
     void *arg;
     uint64_t malformed; // invalid records that were skipped

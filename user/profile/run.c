@@ -129,11 +129,15 @@ static void clear_status(void)
         fputs("\r\33[K", stderr);
 }
 
+// Paused, so that the samples and the exact times are those of one interval.
 static void print_now(struct live *l)
 {
     clear_status();
-    if (!l->ended)
+    if (!l->ended) {
+        reading_drain(l->reading);
         reading_info(l->reading);
+        reading_pause(l->reading, l->paused);
+    }
     report(l->s, l->r);
     fflush(stdout);
 }

@@ -11,6 +11,7 @@
 // link: user/libprofile/programs.c user/libprofile/user_chain.c
 // link: user/libstrobe/table.c
 // link: user/libprofile/perf_topology.c
+// link: user/libprofile/task_times.c
 #define _GNU_SOURCE
 #include "host.h"
 

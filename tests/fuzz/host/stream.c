@@ -6,6 +6,7 @@
 // link: user/libprofile/images.c user/libprofile/programs.c
 // link: user/libprofile/views.c user/libprofile/tree.c
 // link: user/libprofile/user_chain.c
+// link: user/libprofile/task_times.c
 #include "host.h"
 
 #include <string.h>
