@@ -18,6 +18,7 @@
 #define CALLS_PATHS 2
 
 #define CALLS_DEPTH_MAX 256
+#define CALLS_ALL UINT32_MAX
 
 struct calls_options {
     uint32_t size; // sizeof(struct calls_options)
@@ -28,8 +29,8 @@ struct calls_options {
     uint32_t depth;     // of nested calls that are traced; 0: CALLS_DEPTH_MAX
     uint32_t entries;   // arcs or nodes for each CPU; 0: the kernel chooses
     uint32_t functions; // address of an array of entry addresses, ascending
-    uint32_t function_count;
-    uint32_t paused; // 1: begins paused
+    uint32_t function_count; // CALLS_ALL: all that can be chosen, without array
+    uint32_t paused;         // 1: begins paused
 };
 
 // SPROFILE_M_CALLS_BEGIN: -EBUSY: there is a trace (CALLS_INFO says whose);

@@ -7,14 +7,14 @@
 
 extern const u32 ksym_count WEAK;
 extern const u32 ksym_addr[] WEAK; // sorted
-extern const u32 ksym_name[] WEAK; // offsets into ksym_names
+extern const u32 ksym_name[] WEAK; // offsets into ksym_names, and their end
 extern const u16 ksym_size[] WEAK; // 0: of assembler code, unknown
 extern const char ksym_names[] WEAK;
 
 // The code of each object, and its source file.
 extern const u32 ksym_object_count WEAK;
 extern const u32 ksym_object_addr[] WEAK; // sorted
-extern const u32 ksym_object_file[] WEAK; // offsets into ksym_files
+extern const u32 ksym_object_file[] WEAK; // as ksym_name, into ksym_files
 extern const char ksym_files[] WEAK;
 
 extern char text_start[], text_end[]; // linker.ld
@@ -60,30 +60,39 @@ NOTRACE u32 ksym_start(u32 pc)
     return until ? ksym_addr[until - 1] : 0;
 }
 
-const char *ksym_at(u32 index, u32 *address)
+static u32 length_at(const u32 *offsets, u32 index)
+{
+    return offsets[index + 1] - offsets[index] - 1;
+}
+
+const char *ksym_at(u32 index, u32 *address, u32 *length)
 {
     if (!&ksym_count || index >= ksym_count)
         return NULL;
     *address = ksym_addr[index];
+    *length = length_at(ksym_name, index);
     return ksym_names + ksym_name[index];
 }
 
-static const char *file_of(u32 pc)
+bool ksym_function(u32 pc, struct ksym_function *f)
 {
-    u32 until = count_until(ksym_object_addr, ksym_object_count, pc);
-    return until ? ksym_files + ksym_object_file[until - 1] : "?";
-}
+    u32 i = f->symbol, o = f->object;
 
-bool ksym_function(u32 pc, struct ksym_function *out)
-{
-    u32 until = symbols_until(pc);
-    if (!until || ksym_addr[until - 1] != pc)
+    if (!is_code(pc))
         return false;
-    u32 end = until < ksym_count ? ksym_addr[until] : (u32)text_end;
-    *out = (struct ksym_function){
-        .name = ksym_names + ksym_name[until - 1],
-        .file = file_of(pc),
-        .bytes = ksym_size[until - 1] ? ksym_size[until - 1] : end - pc,
-    };
+    while (i < ksym_count && ksym_addr[i] < pc)
+        i++;
+    f->symbol = i;
+    if (i == ksym_count || ksym_addr[i] != pc)
+        return false;
+    while (o + 1 < ksym_object_count && ksym_object_addr[o + 1] <= pc)
+        o++;
+    f->object = o;
+    u32 end = i + 1 < ksym_count ? ksym_addr[i + 1] : (u32)text_end;
+    f->bytes = ksym_size[i] ? ksym_size[i] : end - pc;
+    f->name = ksym_names + ksym_name[i];
+    f->name_length = length_at(ksym_name, i);
+    f->file = ksym_files + ksym_object_file[o];
+    f->file_length = length_at(ksym_object_file, o);
     return true;
 }

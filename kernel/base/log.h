@@ -48,16 +48,19 @@ const char *console_name(void);
 const char *ksym_lookup(u32 pc, u32 *offset);
 // The address of that symbol; 0 if unknown. Any context, NMI included.
 u32 ksym_start(u32 pc);
-// Symbol number `index` in order of address; NULL: the end.
-const char *ksym_at(u32 index, u32 *address);
-// The function that begins at `pc`; false: none does.
+// Symbol number `index` in order of address; its name's length. NULL: the end.
+const char *ksym_at(u32 index, u32 *address, u32 *length);
+// The function that begins at `pc`; false: none does. All functions, in order
+// of address, take one walk: `f` is all zero at first, and says then where the
+// walk goes on.
 struct ksym_function {
     const char *name;
-    const char *file; // of the object that has the code, "kernel/sched/fair.c";
-                      // "?" if unknown
-    u32 bytes;        // of assembler code up to the next symbol
+    const char *file; // of the object that has the code, "kernel/sched/fair.c"
+    u32 name_length, file_length;
+    u32 bytes; // of assembler code up to the next symbol
+    u32 symbol, object;
 };
-bool ksym_function(u32 pc, struct ksym_function *out);
+bool ksym_function(u32 pc, struct ksym_function *f);
 // The location of the return address at the interrupted instruction `pc`: n <<
 // 1 | s for n words above the stack pointer (s: the caller's ebp is the word
 // below), or one of the following. Any context.

@@ -12,6 +12,7 @@
 #include "kernel/base/log.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/task/permission.h"
+#include "lib/string.h"
 
 #include <arch/text.h>
 
@@ -22,26 +23,28 @@ struct line {
     u32 length;
 };
 
-static void put_text(struct line *l, const char *text)
+// What there is room for, with the newline.
+static void put(struct line *l, const char *text, u32 bytes)
 {
-    while (*text && l->length < LINE_MAX - 1) // room for the newline
-        l->text[l->length++] = *text++;
+    bytes = MIN(bytes, LINE_MAX - 1 - l->length);
+    memcpy(l->text + l->length, text, bytes);
+    l->length += bytes;
 }
 
-static void put_address(struct line *l, u32 address)
+static void begin_line(struct line *l, u32 address)
 {
-    for (s32 shift = 28; shift >= 0; shift -= 4)
-        l->text[l->length++] = "0123456789abcdef"[address >> shift & 0xf];
+    for (u32 i = 0; i < 8; i++, address <<= 4)
+        l->text[i] = "0123456789abcdef"[address >> 28];
+    l->length = 8;
 }
 
 static void put_decimal(struct line *l, u32 value)
 {
-    char digits[11], *first = digits + sizeof(digits) - 1;
-    *first = 0;
+    char digits[10], *end = digits + sizeof(digits), *first = end;
     do
         *--first = (char)('0' + value % 10);
     while (value /= 10);
-    put_text(l, first);
+    put(l, first, end - first);
 }
 
 static void end_line(struct line *l, struct chain *out)
@@ -50,13 +53,27 @@ static void end_line(struct line *l, struct chain *out)
     chain_append(out, l->text, l->length);
 }
 
-static void put_symbol(struct chain *out, u32 address, const char *name)
+static void put_symbol(struct chain *out, u32 address, const char *name,
+                       u32 length)
 {
     struct line l;
-    l.length = 0;
-    put_address(&l, address);
-    put_text(&l, " T ");
-    put_text(&l, name);
+    begin_line(&l, address);
+    put(&l, " T ", 3);
+    put(&l, name, length);
+    end_line(&l, out);
+}
+
+static void put_function(struct chain *out, u32 address,
+                         const struct ksym_function *f)
+{
+    struct line l;
+    begin_line(&l, address);
+    put(&l, " ", 1);
+    put_decimal(&l, f->bytes);
+    put(&l, " ", 1);
+    put(&l, f->name, f->name_length);
+    put(&l, " ", 1);
+    put(&l, f->file, f->file_length);
     end_line(&l, out);
 }
 
@@ -65,34 +82,25 @@ static void put_symbol(struct chain *out, u32 address, const char *name)
 static int make_symbols(struct chain *out, u32 number UNUSED)
 {
     const char *name;
-    u32 address;
+    u32 address, length;
 
     if (!may_profile_everything()) {
-        put_symbol(out, 0, "(hidden)");
+        put_symbol(out, 0, "(hidden)", 8);
         return 0;
     }
-    for (u32 i = 0; (name = ksym_at(i, &address)); i++)
-        put_symbol(out, address, name);
+    for (u32 i = 0; (name = ksym_at(i, &address, &length)); i++)
+        put_symbol(out, address, name, length);
     return 0;
 }
 
 static int make_functions(struct chain *out, u32 number UNUSED)
 {
+    struct ksym_function f = { 0 };
+
     for (const u32 *site = text_entries_start; site < text_entries_end;
          site++) {
-        struct ksym_function f;
-        struct line l;
-        if (!ksym_function(*site, &f))
-            continue;
-        l.length = 0;
-        put_address(&l, *site);
-        put_text(&l, " ");
-        put_decimal(&l, f.bytes);
-        put_text(&l, " ");
-        put_text(&l, f.name);
-        put_text(&l, " ");
-        put_text(&l, f.file);
-        end_line(&l, out);
+        if (ksym_function(*site, &f))
+            put_function(out, *site, &f);
     }
     return 0;
 }

@@ -90,15 +90,21 @@ static int check_options(struct calls_options *o)
     return 0;
 }
 
-int call_trace_functions(u32 list, u32 count, u32 **out)
+int call_trace_functions(u32 list, u32 *count, u32 **out)
 {
-    if (!count || count > (u32)(text_entries_end - text_entries_start))
+    u32 most = text_entries_end - text_entries_start;
+    bool all = *count == CALLS_ALL;
+    if (all)
+        *count = most;
+    if (!*count || *count > most)
         return -EINVAL;
-    u32 bytes = count * sizeof(u32);
+    u32 bytes = *count * sizeof(u32);
     u32 *functions = kmalloc(bytes);
     if (!functions)
         return -ENOMEM;
-    if (copy_from_user(functions, list, bytes)) {
+    if (all) {
+        memcpy(functions, text_entries_start, bytes);
+    } else if (copy_from_user(functions, list, bytes)) {
         kfree(functions);
         return -EFAULT;
     }
@@ -270,7 +276,7 @@ int call_trace_begin(u32 options)
         return -EFAULT;
     if (o.size != sizeof(o))
         return -EINVAL;
-    int err = call_trace_functions(o.functions, o.function_count, &functions);
+    int err = call_trace_functions(o.functions, &o.function_count, &functions);
     return err ? err : call_trace_begin_with(&o, functions);
 }
 

@@ -13,9 +13,10 @@ int call_trace_begin(u32 options) MUST_CHECK;
 struct calls_options;
 int call_trace_begin_with(const struct calls_options *o,
                           u32 *functions) MUST_CHECK;
-// Copies a list of functions from the caller's memory: 0, -EFAULT, -EINVAL (too
-// many, or none) or -ENOMEM. *out is kmalloc'ed.
-int call_trace_functions(u32 list, u32 count, u32 **out) MUST_CHECK;
+// Copies a list of functions from the caller's memory, or with CALLS_ALL all,
+// whose number *count becomes: 0, -EFAULT, -EINVAL (too many, or none) or
+// -ENOMEM. *out is kmalloc'ed.
+int call_trace_functions(u32 list, u32 *count, u32 **out) MUST_CHECK;
 // Begins one that records calls in the rings of the CPUs, which must exist
 // until it has ended. `o`: CALLS_EVENTS or CALLS_ENTRIES
 // (kernel/trace/calls.h), task, depth and the number of functions.

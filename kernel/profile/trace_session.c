@@ -416,7 +416,7 @@ int trace_session_begin(u32 options, struct waitq *readers, struct stream **out)
         return -EINVAL;
     int err =
         o.function_count
-            ? call_trace_functions(o.functions, o.function_count, &functions)
+            ? call_trace_functions(o.functions, &o.function_count, &functions)
             : 0;
     return err ? err : trace_session_begin_with(&o, functions, readers, out);
 }

@@ -28,10 +28,7 @@ static u32 pages_for(u32 bytes)
 
 static void *table_alloc(u32 bytes)
 {
-    void *p = vmap_alloc(pages_for(bytes), PROT_R | PROT_W, FRAME_BUFFER);
-    if (p)
-        memset(p, 0, bytes);
-    return p;
+    return vmap_alloc(pages_for(bytes), PROT_R | PROT_W, FRAME_BUFFER);
 }
 
 static void table_free(void *p, u32 bytes)

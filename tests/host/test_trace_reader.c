@@ -2,6 +2,7 @@
 // traces that are cut off or damaged anywhere.
 //
 // link: user/libtrace/reader.c user/libtrace/graph.c user/libtrace/call_names.c
+// link: user/libstrobe/table.c
 #include "test.h"
 
 #include "user/libtrace/graph.h"

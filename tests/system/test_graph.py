@@ -135,7 +135,8 @@ def test_all_cpus_are_in_it(results):
     assert "[interrupt " in output and "[system call " in output
     assert re.search(r"---- sleep:\d+ waits -> \[idle\] ----", output)
     away = re.search(r"-> sleep:\d+, which was away for ([\d.]+)ms", output)
-    assert away and 20 <= float(away[1]) < 30
+    # It leaves after the call has begun, from which its 20 ms count.
+    assert away and 19.5 <= float(away[1]) < 30
     assert "[system call nanosleep]" in output
     assert "[page fault at " in output and "-- forks task " in output
     assert "-- wakes " in output and "-- executes a new program --" in output

@@ -131,6 +131,7 @@ void watch(void)
     atexit(end_all); // also if a step fails
     run_tool("sysinfo-list", (char *[]){ "sysinfo", NULL });
     run_tool("cprofile-true", (char *[]){ "cprofile", "-1", "true", NULL });
+    run_tool("graph-true", (char *[]){ "graph", "true", NULL });
     watch_tasks(10);
     watch_tasks(100);
     watch_tasks(1000);

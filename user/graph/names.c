@@ -12,7 +12,7 @@ static const struct functions *functions;
 
 static struct known {
     uint32_t thread;
-    char name[17];
+    char text[32]; // NAME:THREAD
 } * known;
 static size_t known_count;
 
@@ -37,8 +37,8 @@ static void set_name(uint32_t thread, const char *name)
         k = &known[known_count++];
         k->thread = thread;
     }
-    snprintf(k->name, sizeof(k->name), "%.16s", name);
-    printable(k->name);
+    snprintf(k->text, sizeof(k->text), "%.16s:%" PRIu32, name, thread);
+    printable(k->text);
 }
 
 static void read_threads(void)
@@ -85,5 +85,8 @@ void name_of_thread(void *arg, uint32_t thread, char out[32])
     if (!find(thread))
         set_name(thread, "?"); // it has ended: it is not looked for again
     const struct known *k = find(thread);
-    snprintf(out, 32, "%s:%" PRIu32, k ? k->name : "?", thread);
+    if (k)
+        strcpy(out, k->text);
+    else
+        snprintf(out, 32, "?:%" PRIu32, thread);
 }

@@ -1,6 +1,6 @@
 // The kgmon in the background. It ends, and its trace with it, by kgmon -e or a
 // signal.
-#define _GNU_SOURCE // pipe2
+#define _GNU_SOURCE // pipe2, memrchr
 #include "kgmon.h"
 
 #include "user/libprofile/stream.h"
@@ -73,23 +73,20 @@ static void take_samples(void)
 // The range from the kernel's first function to the end of its last one.
 static void make_bins(void)
 {
-    struct program_symbols kernel;
-    const char *problem = program_symbols_load(&kernel, "[kernel]");
-    uint32_t first = 0;
+    size_t size;
+    char *text = program_read("[kernel]", &size); // in order of address
 
-    if (problem)
-        fail(1, "the kernel's symbols: %s", problem);
-    const struct symbols *s = &kernel.symbols;
-    while (first < s->count && s->table[first].start < KERNEL_BASE)
-        first++;
-    if (first == s->count)
+    if (!text)
+        fail(1, "the kernel's symbols: %s", strerror(errno));
+    char *last = memrchr(text, '\n', size - 1);
+    uint32_t low = strtoul(text, NULL, 16) & -KGMON_BIN_BYTES;
+    if (!last || low < KERNEL_BASE)
         fail(1, "the kernel's symbols: %s", kbox_problem(EPERM));
-    uint32_t low = s->table[first].start & -KGMON_BIN_BYTES;
-    uint32_t high = s->table[s->count - 1].start + 4096;
+    uint32_t high = strtoul(last + 1, NULL, 16) + 4096;
     self.state.low = low;
     self.state.bins = (high - low) / KGMON_BIN_BYTES;
     self.bins = calloc(self.state.bins, sizeof(*self.bins));
-    program_symbols_free(&kernel);
+    free(text);
     if (!self.bins)
         fail(1, "not enough memory for the histogram");
 }

@@ -1,4 +1,5 @@
 #include "call_paths.h"
+#include "lib/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,62 +193,57 @@ static bool is_outermost(const struct call_paths *p, uint32_t i)
     return true;
 }
 
-static int by_address(const void *a, const void *b)
+// In the list of pointers that is sorted.
+static bool by_address(const void *a, const void *b)
 {
-    const struct call_function *x = a, *y = b;
+    const struct call_path *const *x = a, *const *y = b;
 
-    return x->function < y->function ? -1 : x->function > y->function;
+    return (*x)->function < (*y)->function;
 }
 
-static void add_function(struct call_function *to,
-                         const struct call_function *f)
+static void add_path(struct call_function *to, const struct call_path *path,
+                     bool outermost)
 {
-    to->open += f->open;
-    to->calls += f->calls;
-    to->own += f->own;
-    to->total += f->total;
-    to->tracing += f->tracing;
-    to->blocked += f->blocked;
-    to->interrupted += f->interrupted;
-    if (f->longest > to->longest)
-        to->longest = f->longest;
-    if (f->shortest < to->shortest)
-        to->shortest = f->shortest;
+    to->open += path->open;
+    to->calls += path->calls;
+    to->own += path->own;
+    to->total += outermost ? path->total : 0;
+    to->tracing += path->tracing;
+    to->blocked += path->blocked;
+    to->interrupted += path->interrupted;
+    if (path->longest > to->longest)
+        to->longest = path->longest;
+    if (path->shortest < to->shortest)
+        to->shortest = path->shortest;
 }
 
 struct call_function *call_functions(const struct call_paths *p,
                                      uint32_t *count)
 {
     struct call_function *list = calloc(p->count + 1, sizeof(*list));
+    const struct call_path **paths = calloc(p->count + 1, sizeof(*paths));
     uint32_t n = 0, kept = 0;
 
-    *count = 0;
-    if (!list)
-        return NULL;
-    for (uint32_t i = 0; i < p->count; i++) {
-        const struct call_path *path = &p->list[i];
-        if (path->parent == i)
-            continue;
-        list[n++] = (struct call_function){
-            .function = path->function,
-            .open = path->open,
-            .calls = path->calls,
-            .own = path->own,
-            .total = is_outermost(p, i) ? path->total : 0,
-            .tracing = path->tracing,
-            .blocked = path->blocked,
-            .interrupted = path->interrupted,
-            .longest = path->longest,
-            .shortest = path->shortest,
-        };
+    for (uint32_t i = 0; list && paths && i < p->count; i++) {
+        if (p->list[i].parent != i)
+            paths[n++] = &p->list[i];
     }
-    qsort(list, n, sizeof(*list), by_address);
+    if (n)
+        sort(paths, n, sizeof(*paths), by_address);
     for (uint32_t i = 0; i < n; i++) {
-        if (kept && list[kept - 1].function == list[i].function)
-            add_function(&list[kept - 1], &list[i]);
-        else
-            list[kept++] = list[i];
+        if (!kept || list[kept - 1].function != paths[i]->function)
+            list[kept++] = (struct call_function){
+                .function = paths[i]->function,
+                .shortest = UINT64_MAX,
+            };
+        add_path(&list[kept - 1], paths[i],
+                 is_outermost(p, (uint32_t)(paths[i] - p->list)));
     }
+    if (!paths) {
+        free(list);
+        list = NULL;
+    }
+    free(paths);
     *count = kept;
     return list;
 }

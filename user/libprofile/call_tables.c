@@ -1,6 +1,7 @@
 #include "call_tables.h"
 
 #include "header.h"
+#include "lib/sort.h"
 #include "user/libstrobe/core_clock.h"
 #include "user/libstrobe/strobe.h"
 
@@ -38,7 +39,7 @@ static void add_time(struct table *t, const struct call_printing *c,
 {
     char text[TIME_SIZE];
 
-    table_add(t, "%s", cycles ? time_text(text, call_ns(c, cycles)) : "-");
+    table_add_text(t, cycles ? time_text(text, call_ns(c, cycles)) : "-");
 }
 
 static void *get_memory(size_t count, size_t size)
@@ -97,15 +98,14 @@ struct ranked {
     uint32_t index;
 };
 
-static int by_rank(const void *a, const void *b)
+static bool by_rank(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
-    int names;
 
     if (x->key != y->key)
-        return x->key < y->key ? 1 : -1;
-    names = x->name && y->name ? strcmp(x->name, y->name) : 0;
-    return names ? names : x->index < y->index ? -1 : x->index > y->index;
+        return x->key > y->key;
+    int names = x->name && y->name ? strcmp(x->name, y->name) : 0;
+    return names ? names < 0 : x->index < y->index;
 }
 
 static struct ranked rank(const struct call_printing *c, uint32_t index,
@@ -218,20 +218,21 @@ void call_print_functions(const struct call_printing *c,
 
     if (!list)
         fail(1, "not enough memory for the report");
-    uint32_t all = count;
+    uint32_t listed = count;
+    uint64_t all = all_time(p);
     count = 0;
-    for (uint32_t i = 0; i < all; i++) {
+    for (uint32_t i = 0; i < listed; i++) {
         if (list[i].calls || list[i].open)
             order[count++] =
                 rank(c, i, list[i].own, list[i].calls, list[i].function);
     }
-    qsort(order, count, sizeof(*order), by_rank);
+    sort(order, count, sizeof(*order), by_rank);
     table_init(&t, columns, COLUMNS);
     for (uint32_t i = 0; i < limit(c, count); i++) {
         const struct call_function *f = &list[order[i].index];
-        add_numbers(&t, c, f, all_time(p));
+        add_numbers(&t, c, f, all);
         char *name = name_with_open(c, f->function, f->open);
-        table_add(&t, "%s", name);
+        table_add_text(&t, name);
         free(name);
     }
     table_print(&t, c->out);
@@ -255,7 +256,7 @@ static uint32_t *flat_order(const struct call_printing *c,
         list[i] = rank(c, i, by_total ? path->total : path->own, path->calls,
                        path->function);
     }
-    qsort(list, p->count, sizeof(*list), by_rank);
+    sort(list, p->count, sizeof(*list), by_rank);
     for (uint32_t i = 0; i < p->count; i++)
         order[i] = list[i].index;
     free(list);
@@ -336,6 +337,7 @@ static void print_paths(const struct call_printing *c,
                         uint32_t count, bool full)
 {
     struct table t;
+    uint64_t all = all_time(p);
 
     table_init(&t, columns, COLUMNS);
     for (uint32_t i = 0; i < limit(c, count); i++) {
@@ -352,9 +354,9 @@ static void print_paths(const struct call_printing *c,
             .longest = path->longest,
             .shortest = path->shortest,
         };
-        add_numbers(&t, c, &f, all_time(p));
+        add_numbers(&t, c, &f, all);
         char *text = path_text(c, p, order[i], full);
-        table_add(&t, "%s", text);
+        table_add_text(&t, text);
         free(text);
     }
     table_print(&t, c->out);
@@ -419,7 +421,7 @@ void call_print_arcs(const struct call_printing *c,
 
     for (uint32_t i = 0; i < count; i++)
         order[i] = rank(c, i, arcs[i].count, arcs[i].count, arcs[i].to);
-    qsort(order, count, sizeof(*order), by_rank);
+    sort(order, count, sizeof(*order), by_rank);
     table_init(&t, arc_columns, 3);
     for (uint32_t i = 0; i < limit(c, count); i++) {
         const struct calls_arc *a = &arcs[order[i].index];

@@ -3,6 +3,8 @@
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"
 
+#include <strobe/calls.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +45,11 @@ const char *add_patterns(struct function_choice *choice, const char **list,
 uint32_t *choose_functions(const struct function_choice *choice, char letter,
                            uint32_t *count)
 {
+    if (!choice->pattern_count && !choice->bytes) {
+        *count = CALLS_ALL;
+        return NULL;
+    }
     const struct functions *all = kernel_functions();
-
     uint32_t *chosen = malloc((all->count + 1) * sizeof(*chosen));
     if (!chosen)
         fail(1, "not enough memory");

@@ -12,8 +12,8 @@ const struct functions *kernel_functions(void);
 // of PATTERNS_MAX entries. Cuts `text` into them. NULL, or what is wrong.
 const char *add_patterns(struct function_choice *choice, const char **list,
                          char *text);
-// The entry addresses of the chosen functions, which the caller frees. That a
-// pattern has no function, or that none is chosen, is an error that names the
-// option, a letter.
+// The entry addresses of the chosen functions, which the caller frees; if
+// nothing is chosen by, NULL and CALLS_ALL. That a pattern has no function, or
+// that none is chosen, is an error that names the option, a letter.
 uint32_t *choose_functions(const struct function_choice *choice, char letter,
                            uint32_t *count);

@@ -19,7 +19,7 @@ static char *take_word(char **at, char end)
 {
     char *word = *at, *c = word;
 
-    while (*c && *c != ' ' && *c != '\n')
+    while ((unsigned char)*c > ' ')
         c++;
     if (c == word || *c != end)
         return NULL;
@@ -30,30 +30,31 @@ static char *take_word(char **at, char end)
 
 static uint32_t digit_of(char c)
 {
-    return c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-           : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-                                  : UINT32_MAX;
+    uint32_t decimal = (uint32_t)c - '0', letter = (uint32_t)c - 'a';
+
+    return decimal < 10 ? decimal : letter < 6 ? letter + 10 : UINT32_MAX;
 }
 
-// Takes a number and the space after it.
-static bool take_number(char **at, uint32_t base, uint32_t *out)
+// Takes a number of `most` digits at most, and the space after it.
+static inline bool take_number(char **at, uint32_t base, int most,
+                               uint32_t *out)
 {
-    uint64_t value = 0;
+    uint32_t value = 0, digit;
     char *c = *at;
 
-    for (; digit_of(*c) < base && value <= UINT32_MAX; c++)
-        value = value * base + digit_of(*c);
-    if (c == *at || *c != ' ' || value > UINT32_MAX)
+    for (; (digit = digit_of(*c)) < base; c++)
+        value = value * base + digit;
+    if (c == *at || c - *at > most || *c != ' ')
         return false;
-    *out = (uint32_t)value;
+    *out = value;
     *at = c + 1;
     return true;
 }
 
 static bool read_line(char **at, struct function *out)
 {
-    return take_number(at, 16, &out->address) &&
-           take_number(at, 10, &out->size) &&
+    return take_number(at, 16, 8, &out->address) &&
+           take_number(at, 10, 9, &out->size) &&
            (out->name = take_word(at, ' ')) &&
            (out->file = take_word(at, '\n'));
 }

@@ -154,6 +154,8 @@ void table_init(struct table *t, const struct table_column *columns,
 // replaced by '?'.
 void table_add(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+void table_add_text(struct table *t, const char *text);
+void put_blanks(FILE *out, int count); // none if it is negative
 // Prints titles and rows, each column as wide as its widest cell, then frees
 // the cells.
 void table_print(struct table *t, FILE *out);

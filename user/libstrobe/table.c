@@ -81,18 +81,10 @@ void table_init(struct table *t, const struct table_column *columns,
     *t = (struct table){ .columns = columns, .column_count = column_count };
 }
 
-void table_add(struct table *t, const char *fmt, ...)
+static void add_cell(struct table *t, char *text)
 {
-    char *text = NULL;
-    va_list args;
-
-    va_start(args, fmt);
-    if (vasprintf(&text, fmt, args) < 0)
-        text = NULL;
-    va_end(args);
     if (text)
         printable(text);
-
     if (t->count == t->room) {
         size_t room = t->room * 2 + 64;
         char **cells = realloc(t->cells, room * sizeof(*cells));
@@ -104,6 +96,30 @@ void table_add(struct table *t, const char *fmt, ...)
         t->room = room;
     }
     t->cells[t->count++] = text;
+}
+
+void table_add(struct table *t, const char *fmt, ...)
+{
+    char *text = NULL, most[128]; // longer ones are formatted twice
+    va_list args;
+
+    va_start(args, fmt);
+    int n = vsnprintf(most, sizeof(most), fmt, args);
+    va_end(args);
+    if (n >= 0 && (size_t)n < sizeof(most)) {
+        text = strdup(most);
+    } else {
+        va_start(args, fmt);
+        if (vasprintf(&text, fmt, args) < 0)
+            text = NULL;
+        va_end(args);
+    }
+    add_cell(t, text);
+}
+
+void table_add_text(struct table *t, const char *text)
+{
+    add_cell(t, strdup(text));
 }
 
 static const char *cell(const struct table *t, size_t i)
@@ -122,15 +138,26 @@ static int width(const struct table *t, unsigned column)
     return (int)widest;
 }
 
+void put_blanks(FILE *out, int count)
+{
+    static const char blanks[] = "                                ";
+    const int most = sizeof(blanks) - 1;
+
+    for (; count > 0; count -= most)
+        fwrite(blanks, 1, (size_t)(count < most ? count : most), out);
+}
+
 static void print_cell(const struct table *t, FILE *out, unsigned column,
                        const char *text, int cell_width)
 {
     bool last = column + 1 == t->column_count;
+    int blanks = cell_width - (int)strlen(text);
 
     if (t->columns[column].right)
-        fprintf(out, "%*s", cell_width, text);
-    else // no trailing blanks after the last column
-        fprintf(out, "%-*s", last ? 0 : cell_width, text);
+        put_blanks(out, blanks);
+    fputs(text, out);
+    if (!last && !t->columns[column].right) // none at the end of the line
+        put_blanks(out, blanks);
     fputs(last ? "\n" : "  ", out);
 }
 

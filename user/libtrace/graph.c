@@ -6,6 +6,8 @@
 // Interrupts, page faults and system calls are calls on the same stack.
 #include "graph.h"
 
+#include "user/libstrobe/strobe.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +38,17 @@ struct graph_thread {
 
 // --- lines ------------------------------------------------------------------
 
-static void put_duration(FILE *out, int width, uint64_t ns)
+static const char *duration_text(char text[32], uint64_t ns)
 {
-    char text[32];
-
     if (ns < 10000)
-        snprintf(text, sizeof(text), "%" PRIu64 "ns", ns);
+        snprintf(text, 32, "%" PRIu64 "ns", ns);
     else if (ns < 10000000)
-        snprintf(text, sizeof(text), "%" PRIu64 ".%" PRIu64 "us", ns / 1000,
+        snprintf(text, 32, "%" PRIu64 ".%" PRIu64 "us", ns / 1000,
                  ns / 100 % 10);
     else
-        snprintf(text, sizeof(text), "%" PRIu64 ".%" PRIu64 "ms", ns / 1000000,
+        snprintf(text, 32, "%" PRIu64 ".%" PRIu64 "ms", ns / 1000000,
                  ns / 100000 % 10);
-    fprintf(out, "%*s", width, text);
+    return text;
 }
 
 static uint64_t to_ns(const struct graph *g, uint64_t cycles)
@@ -58,19 +58,28 @@ static uint64_t to_ns(const struct graph *g, uint64_t cycles)
     return cycles / hz * 1000000000 + cycles % hz * 1000000000 / hz;
 }
 
+static int blanks_to(int width, const char *text)
+{
+    int length = (int)strlen(text);
+
+    return length < width ? width - length : 0;
+}
+
 // Everything before the text of a line. `cycles` NULL: it has no duration.
+// There are thousands: of a format each field costs as much as the rest.
 static void begin_line(struct graph *g, uint32_t cpu, uint32_t thread,
                        const uint64_t *cycles, uint32_t depth)
 {
-    char name[32] = "";
+    char name[32] = "", duration[32] = "";
 
     g->thread(g->arg, thread, name);
-    fprintf(g->out, "%3" PRIu32 "  %-16s ", cpu, name);
     if (cycles)
-        put_duration(g->out, 9, to_ns(g, *cycles));
-    else
-        fprintf(g->out, "%9s", "");
-    fprintf(g->out, "  %*s", (int)(2 * depth), "");
+        duration_text(duration, to_ns(g, *cycles));
+    fprintf(g->out, "%3" PRIu32 "  ", cpu);
+    fputs(name, g->out);
+    put_blanks(g->out, blanks_to(16, name) + 1 + blanks_to(9, duration));
+    fputs(duration, g->out);
+    put_blanks(g->out, (int)(2 + 2 * depth));
 }
 
 static void put_name(struct graph *g, const struct open_call *c)
@@ -208,8 +217,10 @@ static void close_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
     if (opened)
         fputs("} ", g->out);
     put_name(g, c);
-    fputs(!opened && c->kind == FUNCTION ? "();" : "", g->out);
-    fprintf(g->out, "%s\n", result);
+    if (!opened && c->kind == FUNCTION)
+        fputs("();", g->out);
+    fputs(result, g->out);
+    fputc('\n', g->out);
 }
 
 // Closes the innermost open call of this kind, with `what` unless it is 0.
@@ -312,8 +323,9 @@ static void on_switch(struct graph *g, const struct trace_event *e)
         fprintf(g->out, "%3" PRIu32 "  ---- %s%s%s -> %s", e->cpu, from,
                 s.prev ? " " : "", s.prev ? why_left(s.state) : "", to);
         if (s.next && next->left && e->time > next->left) {
-            fputs(", which was away for ", g->out);
-            put_duration(g->out, 0, to_ns(g, e->time - next->left));
+            char away[32];
+            fprintf(g->out, ", which was away for %s",
+                    duration_text(away, to_ns(g, e->time - next->left)));
         }
         fputs(" ----\n", g->out);
     }

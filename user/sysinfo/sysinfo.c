@@ -86,12 +86,12 @@ static void list(struct table *t, const char *path)
         return; // removed since it was listed
     if (SYSINFO_KIND(type) != SYSINFO_SUBTREE) {
         unsigned numbers = count_numbers(keys);
-        table_add(t, "%s", path);
+        table_add_text(t, path);
         describe(t, path, type);
         if (numbers > 0)
             table_add(t, "%u", numbers);
         else
-            table_add(t, "%s", "");
+            table_add_text(t, "");
     }
     for (char *key = keys; *key != '\0'; key += strlen(key) + 1) {
         if (is_number(key))
