@@ -147,8 +147,11 @@ def test_throttling():
     second = busy["elapsed"] / 1e9 * reports[0]["tsc_hz"]
     spent = 16 * (busy["cycles"] - (busy["interrupts"] - busy["taken"]) * without) / second
     beyond = ONCE + 16 * busy["throttled"] * LONGER_PATH / second
+    # The tools that read the samples have half of the time or more: of that, the throttle
+    # saves up ONCE at most for the target's time. (Exact: tests/host/test_throttle.c.)
+    ran = (busy["taken"] + busy["throttled"]) / reports[0]["rate_hz"] / busy["elapsed"] * 1e9
     # (Beyond: 0.0305 if each tick of a second is throttled.)
-    assert 0.2 < spent < 0.25 + beyond < 0.285, (spent, beyond, without, busy)
+    assert 0.25 * ran < spent < 0.25 + beyond < 0.285, (spent, ran, beyond, without, busy)
     for r in reports:
         assert r["throttled"] > 0 and r["lost"] == 0, r
         accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
