@@ -125,8 +125,8 @@ static inline uint32_t sprofile_stack_bytes(const struct sprofile_options *o)
 
 // The accounting of a session. Every tick that was due, including those that a
 // CPU was too late to take, is in exactly one of taken, missed, throttled,
-// others; every taken sample is in exactly one of user, kernel, irq, idle;
-// taken == stored + lost.
+// in_sampling, others; every taken sample is in exactly one of user, kernel,
+// irq, idle; taken == stored + lost.
 struct sprofile_info {
     char source[SPROFILE_SOURCE_NAME];
     char event[SPROFILE_EVENT_NAME]; // what the period counts; "" nanoseconds
@@ -150,10 +150,12 @@ struct sprofile_info {
     uint64_t taken; // samples that hit a target
     uint64_t lost;  // taken, but no room in the ring
     uint64_t user, kernel, irq, idle;
-    uint64_t irqs_off;   // of those taken: interrupts were off there
-    uint64_t others;     // ticks outside the target
-    uint64_t missed;     // late ticks: one sample represents several
-    uint64_t throttled;  // ticks not sampled: sampling took too much time
+    uint64_t irqs_off; // of those taken: interrupts were off there
+    uint64_t others;   // ticks outside the target
+    uint64_t missed;   // late ticks: one sample represents several
+    // Ticks not sampled: sampling took too much time. They are drawn by lot;
+    // samples taken meanwhile have a longer period instead.
+    uint64_t throttled;
     uint64_t unreadable; // chains that ended at unmapped memory
     uint64_t tasks_lost; // SPROFILE_R_TASK for which there was no room
     // TSC cycles that the interrupts took on all CPUs, from entry to exit; if
@@ -172,7 +174,8 @@ struct sprofile_info {
     // a system session: of all CPUs, without the profiling task and the
     // interrupts that take samples. In a task session `irq` and `idle` are 0.
     uint64_t user_cycles, kernel_cycles, irq_cycles, idle_cycles;
-    uint64_t times_lost; // SPROFILE_R_TIMES for which there was no room
+    uint64_t times_lost;  // SPROFILE_R_TIMES for which there was no room
+    uint64_t in_sampling; // ticks not sampled: due in a sampling interrupt
 };
 
 #define SPROFILE_COUNTS_MAX 16

@@ -281,6 +281,7 @@ enum sysinfo_state {
     F(r, U64, lost, COUNT, "of these, no room in the ring")     \
     F(r, U64, missed, COUNT, "ticks that came late")            \
     F(r, U64, throttled, COUNT, "ticks not looked at")          \
+    F(r, U64, in_sampling, COUNT, "ticks due in sampling")      \
     F(r, U64, others, COUNT, "ticks outside the target")        \
     F(r, U64, used, BYTES, "in the rings, not read yet")        \
     F(r, U64, room, BYTES, "the rings of all CPUs together")    \
@@ -311,6 +312,7 @@ enum sysinfo_state {
     F(r, U64, lost, COUNT, "of these, no room in the ring") \
     F(r, U64, missed, COUNT, "ticks that came late")        \
     F(r, U64, throttled, COUNT, "ticks not looked at")      \
+    F(r, U64, in_sampling, COUNT, "ticks due in sampling")  \
     F(r, U64, others, COUNT, "ticks outside the target")    \
     F(r, U64, cycles, CYCLES, "spent on samples")           \
     F(r, U64, nmis_unclaimed, COUNT, "NMIs that no handler claimed")

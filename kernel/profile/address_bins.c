@@ -78,6 +78,7 @@ static bool contains(const struct range *code, u32 low, u32 high)
 static void stop_counting(void)
 {
     WRITE_ONCE(bins_source, NULL);
+    sample_bins_changed();
     smp_quiesce_others();
 }
 
@@ -103,6 +104,7 @@ static void start_counting(u32 low, u32 high)
 {
     bins_init(&bins, low, high);
     __atomic_store_n(&bins_source, source, __ATOMIC_RELEASE);
+    sample_bins_changed();
 }
 
 static int try_begin(struct task *t, u32 low, u32 high)

@@ -4,10 +4,12 @@
 // of ticks that came due, where the source counts them.
 //
 // A tick that comes due in a handler which it cannot interrupt is taken when
-// the handler returns, and hits the code that the handler interrupted. So the
-// targets' time includes their share of the handlers' time. The ledger does not
-// know that share; it is estimated as the fraction of all ticks that hit
-// targets.
+// the handler returns, and hits the code that the handler interrupted. At fixed
+// periods the targets' time thus includes their share of the handlers' time.
+// The ledger does not know that share; it is estimated as the fraction of all
+// ticks that hit targets. At random periods such ticks are recognised and
+// counted (throttle.h), and so are those that come just behind a handler: that
+// time is no part of the targets' time.
 #pragma once
 
 #include "lib/types.h"

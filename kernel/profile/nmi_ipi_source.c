@@ -8,11 +8,13 @@
 #include "arch/cpu.h"
 #include "arch/nmi.h"
 #include "arch/regs.h"
-#include "kernel/profile/sample.h"
 #include "kernel/profile/sent_nmis.h"
+#include "kernel/profile/session_private.h"
 #include "kernel/profile/ticker.h"
 
 static const struct sample_source nmi_ipi_source;
+
+#define DELAY_NS 1000u // of an NMI that another CPU sends
 
 static u32 sent; // ticks; written by the boot CPU only
 static struct ticker ticker;
@@ -56,6 +58,7 @@ static int start(const struct sample_source *s UNUSED, struct sample_rate *rate)
         return err;
     ticker.period = (u32)NSEC_PER_SEC / rate->hz;
     ticker.fn = tick;
+    sample_nmi_delay(DELAY_NS);
     smp_call_boot_cpu(start_here, &rate->random);
     rate->period = ticker.period;
     rate->hz = ((u32)NSEC_PER_SEC + ticker.period / 2) / ticker.period;
@@ -68,6 +71,7 @@ static void stop(const struct sample_source *s UNUSED)
     smp_quiesce_others(); // NMIs are taken ahead of IPIs: none is pending
     nmi_release(&nmi_owner);
     smp_quiesce_others(); // the handler has ended
+    sample_nmi_delay(SAMPLE_NO_DELAY);
 }
 
 // The boot CPU's ticks are those of every CPU.

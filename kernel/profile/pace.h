@@ -55,7 +55,7 @@ static ALWAYS_INLINE u64 pace_next(struct pace *p, u64 now)
         pace_follow(p, now);
     if (unlikely(!p->more))
         return p->seed ? pace_draw(p) : p->mean;
-    u32 means = random_means(&p->seed), fraction = random_next(&p->seed) >> 2;
+    u32 means = random_means(&p->seed), fraction = random_fraction(&p->seed);
     return p->distance = p->least + (u32)random_scale(p->more, means, fraction);
 }
 

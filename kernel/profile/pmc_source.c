@@ -63,7 +63,7 @@ static u64 counter_due(struct pmu_sampling *sampling,
         .period = pace_weight(p, periods, sampling->event.kernel),
         .time = rdtsc(),
     };
-    sample_take(&s->source, &hit);
+    sample_take_event(&s->source, &hit);
     pace_charge(&nmis[cpu], p, s->bit, nmi_cycles());
     pace_spent(p, &running, hit.time);
     return pace_next(p, hit.time);

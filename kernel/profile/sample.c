@@ -11,6 +11,7 @@
 #include "arch/irq.h"
 #include "arch/regs.h"
 #include "arch/unwind.h"
+#include "kernel/fs/devfs.h"
 #include "kernel/profile/branch_stacks.h"
 #include "kernel/profile/session_private.h"
 #include "kernel/profile/throttle.h"
@@ -47,8 +48,51 @@ static u32 throttle_cycles(void)
     return (u32)(clock_tsc_hz() / WINDOWS_PER_SECOND);
 }
 
+// The time by which an interrupt's arrival varies.
+#define JITTER_NS 1000u
+// A callout that is past when it is set comes after this time at most.
+#define CALLOUT_DELAY_NS 1000u
+
+static u64 nmi_delay = SAMPLE_NO_DELAY; // ns
+
+static u32 behind(u32 entry, u64 delay_ns)
+{
+    u64 ns = delay_ns + JITTER_NS;
+    return delay_ns == SAMPLE_NO_DELAY
+               ? 0
+               : entry + (u32)(ns * clock_tsc_hz() / NSEC_PER_SEC);
+}
+
+static void set_behind(void)
+{
+    const u32 cycles[] = {
+        [BY_NMI] = behind(entry_cost.nmi, nmi_delay),
+        [BY_IRQ] = behind(entry_cost.irq, CALLOUT_DELAY_NS),
+    };
+    for (u32 i = 0; i < cpu_count; i++) {
+        for (u32 way = 0; way < ARRAY_SIZE(cycles); way++) {
+            struct throttle *t = &throttles[i][way];
+            WRITE_ONCE(t->behind, cycles[way]);
+            WRITE_ONCE(t->notice,
+                       READ_ONCE(bins_source) ? UINT32_MAX : cycles[way]);
+        }
+    }
+}
+
+void sample_nmi_delay(u64 ns)
+{
+    nmi_delay = ns;
+    set_behind();
+}
+
+void sample_bins_changed(void)
+{
+    set_behind();
+}
+
 static void rate_corrected(void)
 {
+    set_behind();
     for (u32 i = 0; i < cpu_count; i++) {
         for (u32 way = 0; way < SAMPLE_WAYS; way++) {
             if (throttles[i][way].window)
@@ -60,16 +104,26 @@ static void rate_corrected(void)
 static const struct tsc_rate_observer throttle_rate = { rate_corrected };
 TSC_RATE_OBSERVER(throttle_rate);
 
+u32 sample_behind(bool nmi)
+{
+    return READ_ONCE(throttles[0][nmi ? BY_NMI : BY_IRQ].behind);
+}
+
 void sample_start_throttle(void)
 {
     if (throttles[0][BY_IRQ].window)
         return; // already set up; other sources may be using it
-    u32 window = throttle_cycles();
+    const u32 overhead[SAMPLE_WAYS] = {
+        [BY_IRQ] = entry_cost.irq, [BY_NMI] = entry_cost.nmi
+    };
+    u32 window = throttle_cycles(), seed;
     for (u32 i = 0; i < cpu_count; i++) {
-        throttle_init(&throttles[i][BY_IRQ], window, entry_cost.irq);
-        throttle_init(&throttles[i][BY_NMI], window, entry_cost.nmi);
-        throttle_init(&throttles[i][BY_POINT], window, 0);
+        for (u32 way = 0; way < SAMPLE_WAYS; way++) {
+            random_bytes(&seed, sizeof(seed));
+            throttle_init(&throttles[i][way], window, overhead[way], seed);
+        }
     }
+    set_behind();
 }
 
 // One sampling interrupt, described once for all sessions. Passed by value to
@@ -364,23 +418,30 @@ static ALWAYS_INLINE void store(struct session *s, struct session_cpu *c,
         ring_commit(&c->ring, PLAIN_SIZE); // a constant: an instruction less
 }
 
-// Delivers one sample to one session: counted as outside the targets,
-// throttled, or stored.
+// What becomes of a tick of a session's targets.
+enum fate { TAKEN, THROTTLED, IN_SAMPLING };
+
+// Delivers one sample to one session: counted as outside the targets, as
+// throttled or in sampling, or stored.
 static ALWAYS_INLINE void deliver(struct session *s, struct session_cpu *c,
-                                  const struct view *v, struct throttle *t)
+                                  const struct view *v, struct throttle *t,
+                                  enum fate fate)
 {
-    if (unlikely(!wanted(s, v)))
+    if (unlikely(!wanted(s, v))) {
         count_ticks(c, &c->others, v->hit->ticks);
-    else if (unlikely(throttle_refuses(t)))
-        count_ticks(c, &c->throttled, v->hit->ticks);
-    else {
+    } else if (fate == TAKEN) {
         throttle_charge(t);
         store(s, c, v);
+    } else {
+        bool throttled = fate == THROTTLED;
+        count_ticks(c, throttled ? &c->throttled : &c->in_sampling,
+                    v->hit->ticks);
     }
 }
 
 static ALWAYS_INLINE void deliver_all(const struct sample_source *source,
-                                      const struct view *v, struct throttle *t)
+                                      const struct view *v, struct throttle *t,
+                                      enum fate fate)
 {
     struct session *s = READ_ONCE(sampled);
     for (; s; s = READ_ONCE(s->next)) {
@@ -388,7 +449,7 @@ static ALWAYS_INLINE void deliver_all(const struct sample_source *source,
         // stack would be.
         struct session_cpu *c = OPAQUE(&s->cpu[this_cpu_read(id)]);
         if (READ_ONCE(c->samples_of) == source)
-            deliver(s, c, v, t);
+            deliver(s, c, v, t, fate);
     }
 }
 
@@ -396,7 +457,7 @@ static NOINLINE void take_kernel(const struct sample_source *source,
                                  struct view v, struct throttle *t)
 {
     describe_kernel(&v);
-    deliver_all(source, &v, t);
+    deliver_all(source, &v, t, TAKEN);
 }
 
 static ALWAYS_INLINE void take(const struct sample_source *source,
@@ -406,23 +467,99 @@ static ALWAYS_INLINE void take(const struct sample_source *source,
         .hit = hit,
         .mode = MODE_USER,
     };
-    if (unlikely(READ_ONCE(bins_source) == source))
-        bins_sample(hit->tf, hit->ticks);
+    // Inlined for a mode that the compiler knows.
     if (likely(trap_from_user(hit->tf)))
-        deliver_all(source, &v, t); // inlined for a mode known to the compiler
+        deliver_all(source, &v, t, TAKEN);
     else
         take_kernel(source, v, t);
+}
+
+// A tick that yields no sample.
+static ALWAYS_INLINE void refuse(const struct sample_source *source,
+                                 const struct sample_hit *hit,
+                                 struct throttle *t, enum fate fate)
+{
+    struct view v = { .hit = hit, .mode = MODE_USER };
+    if (!trap_from_user(hit->tf))
+        describe_kernel(&v);
+    deliver_all(source, &v, t, fate);
+}
+
+static NOINLINE void take_for_many(const struct sample_source *source,
+                                   const struct sample_hit *hit,
+                                   struct throttle *t, u32 ticks)
+{
+    struct sample_hit heavy = *hit;
+    heavy.period *= ticks;
+    take(source, &heavy, t);
+}
+
+static NOINLINE void take_by_lot(const struct sample_source *source,
+                                 const struct sample_hit *hit,
+                                 struct throttle *t)
+{
+    u32 ticks = throttle_draw(t, (u32)hit->time);
+    if (!ticks)
+        refuse(source, hit, t, THROTTLED);
+    else
+        take_for_many(source, hit, t, ticks);
+}
+
+static ALWAYS_INLINE void take_or_throttle(const struct sample_source *source,
+                                           const struct sample_hit *hit,
+                                           struct throttle *t)
+{
+    if (likely(!throttle_is_over(t)))
+        take(source, hit, t);
+    else if (throttle_refuses(t))
+        refuse(source, hit, t, THROTTLED);
+    else
+        take_by_lot(source, hit, t);
+}
+
+// A tick that may have come due in the handler of another one, or that bins
+// count, too.
+static NOINLINE void take_noticed(const struct sample_source *source,
+                                  const struct sample_hit *hit,
+                                  struct throttle *t, u32 since)
+{
+    if (since < t->behind) {
+        refuse(source, hit, t, IN_SAMPLING);
+        return;
+    }
+    if (READ_ONCE(bins_source) == source)
+        bins_sample(hit->tf, hit->ticks);
+    take_or_throttle(source, hit, t);
 }
 
 void sample_take(const struct sample_source *source,
                  const struct sample_hit *hit)
 {
-    struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_NMI]);
-    throttle_add(t, (u32)hit->time, this_ledger()->nmi_cycles);
-    take(source, hit, t);
+    struct throttle *t = OPAQUE(throttles[this_cpu_read(id)] + BY_NMI);
+    const struct ledger *l = this_ledger();
+    u32 now = l->nmi_began, sum = l->nmi_cycles;
+    u32 since = throttle_since(t, now, sum);
+    if (unlikely(since < t->notice)) {
+        throttle_add(t, now, sum);
+        take_noticed(source, hit, t, since);
+        return;
+    }
+    throttle_add(t, now, sum);
+    take_or_throttle(source, hit, t);
 }
 
-// A second sample of the same interrupt is charged with the first.
+void sample_take_event(const struct sample_source *source,
+                       const struct sample_hit *hit)
+{
+    struct throttle *t = OPAQUE(throttles[this_cpu_read(id)] + BY_NMI);
+    throttle_add(t, (u32)hit->time, this_ledger()->nmi_cycles);
+    if (unlikely(t->notice))
+        take_noticed(source, hit, t, UINT32_MAX);
+    else
+        take_or_throttle(source, hit, t);
+}
+
+// A second tick of the same interrupt is charged, and came due, with the first.
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit)
 {
@@ -432,9 +569,13 @@ void sample_take_irq(const struct sample_source *source,
     u32 sum = READ_ONCE(*(const u32 *)cycles);
     if (ledger_irq_samples(hit->time)) {
         irq_count_up(LEDGER_SAMPLING);
-        throttle_add(t, (u32)hit->time, sum);
+        t->since = throttle_since(t, this_ledger()->irq_began, sum);
+        throttle_add(t, this_ledger()->irq_began, sum);
     }
-    take(source, hit, t);
+    if (unlikely(t->since < t->notice))
+        take_noticed(source, hit, t, t->since);
+    else
+        take_or_throttle(source, hit, t);
 }
 
 void sample_take_point(const struct sample_source *source,
@@ -442,5 +583,5 @@ void sample_take_point(const struct sample_source *source,
 {
     struct throttle *t = OPAQUE(&throttles[this_cpu_read(id)][BY_POINT]);
     throttle_add(t, (u32)hit->time, cycles);
-    take(source, hit, t);
+    take_or_throttle(source, hit, t);
 }

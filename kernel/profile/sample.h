@@ -82,6 +82,9 @@ struct sample_hit {
 // Takes a sample in an NMI. Takes no lock, never faults.
 void sample_take(const struct sample_source *source,
                  const struct sample_hit *hit);
+// The same of a counter's event, which does not come due in a handler.
+void sample_take_event(const struct sample_source *source,
+                       const struct sample_hit *hit);
 // The same in the handler of a maskable interrupt, interrupts off.
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit);

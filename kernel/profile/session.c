@@ -84,11 +84,13 @@ static void quiesce(struct session *s, const struct sample_source *samples_of)
 
 // TSC cycles of all CPUs in handlers that delay ticks of the session's source:
 // NMI handlers delay NMIs, any handler delays maskable ticks. 0 for a system
-// session, whose time includes all handlers.
+// session, whose time includes all handlers, and at random distances.
 static u64 handler_cycles(const struct session *s)
 {
     u64 sum = 0;
-    for (u32 i = 0; s->stream.task && s->modes.kernel && i < cpu_count; i++) {
+    if (!s->stream.task || !s->modes.kernel || counts_ticks(s))
+        return 0;
+    for (u32 i = 0; i < cpu_count; i++) {
         struct ledger_sums all;
         if (s->source->nmi) {
             sum += ledger_read(cpus[i], &cpus[i]->ledger->vectors[VECTOR_NMI]);
@@ -470,6 +472,7 @@ static void add_cpu(struct sprofile_info *out, const struct session_cpu *c)
     out->others += counter_read(&c->others);
     out->missed += counter_read(&c->missed);
     out->throttled += counter_read(&c->throttled);
+    out->in_sampling += counter_read(&c->in_sampling);
     out->unreadable += counter_read(&c->unreadable);
 }
 
@@ -482,17 +485,25 @@ void session_counts(const struct session *s, struct sprofile_info *out)
     out->taken = out->user + out->kernel + out->irq + out->idle;
 }
 
-// Random ticks: their number is counted, and the targets get their share of the
-// time. Others: the targets' time times the rate.
+// Of random ticks: see expected_samples.h.
 static u64 expected(const struct session *s, const struct session_sums *sums,
                     const struct sprofile_info *info)
 {
-    u64 targets = sums->targets +
-                  expected_share(sums->in_handlers, info->taken, info->others);
-    if (!counts_ticks(s))
+    u64 targets = sums->targets;
+    if (!counts_ticks(s)) {
+        targets += expected_share(sums->in_handlers, info->taken, info->others);
         return expected_ticks(targets, info->tsc_hz, info->rate_hz);
+    }
+    u64 ticks = 0;
+    if (s->stream.task) {
+        u64 behind =
+            sample_behind(s->source->nmi) * (info->taken + info->throttled) +
+            entry_cost.nmi * info->in_sampling;
+        targets -= MIN(targets, behind);
+        ticks = info->in_sampling;
+    }
     u64 others = sums->all - MIN(sums->all, targets);
-    return expected_share(sums->ticks, targets, others);
+    return ticks + expected_share(sums->ticks, targets, others);
 }
 
 void session_info(struct stream *stream, struct sprofile_info *out)

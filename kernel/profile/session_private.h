@@ -21,6 +21,7 @@ enum sample_mode { MODE_USER, MODE_KERNEL, MODE_IRQ, MODE_IDLE, MODES };
 
 struct user_part;
 
+// Its size is a power of two, so that its address costs few instructions.
 struct session_cpu {
     // The session's source while its samples count, else NULL.
     const struct sample_source *samples_of;
@@ -39,10 +40,10 @@ struct session_cpu {
     // Written by sample_take on this CPU, read by session_info on any.
     // Each interrupt is counted in one of `taken`.
     struct counter taken[MODES + 1], lost, irqs_off, others, missed, throttled;
-    struct counter unreadable;
+    struct counter in_sampling, unreadable;
     u64 charged_for, newly; // interrupts until the last division of the costs,
                             // and in it (cost.c); streams_lock
-};
+} __attribute__((aligned(256)));
 
 // The modes in which ticks come due. Timer sources: all. A cycle counter: those
 // in which it counts, never on a halted CPU. Other events: none, as it is not
@@ -85,6 +86,16 @@ extern struct session *sampled;
 
 // sample.c: called before a source starts.
 void sample_start_throttle(void);
+// Called when a source of NMIs has started: those of its ticks that are due in
+// the handler of another one come up to `ns` after it; and when it has stopped.
+// (Counters' events are none of time.) streams_lock.
+void sample_nmi_delay(u64 ns);
+#define SAMPLE_NO_DELAY (~0ull)
+// Such a tick of an NMI, or of another interrupt, comes fewer than these TSC
+// cycles, outside of handlers, after it.
+u32 sample_behind(bool nmi);
+// `bins_source` has changed. streams_lock.
+void sample_bins_changed(void);
 
 // cost.c, under streams_lock. Called before a source starts:
 void cost_measure(void);
@@ -96,7 +107,7 @@ u64 cost_of_tool(struct session *s);
 extern struct entry_cost entry_cost;
 
 // How a source's samples come.
-enum sample_way { BY_IRQ, BY_NMI, BY_POINT, SAMPLE_WAYS };
+enum sample_way { BY_NMI, BY_IRQ, BY_POINT, SAMPLE_WAYS };
 
 // Initialises a CPU's part of a session with these options (sample.c).
 void sample_init_cpu(struct session_cpu *c, const struct sprofile_options *o,

@@ -55,6 +55,7 @@ static void fill(const struct session *s, struct sysinfo_session *out)
         .lost = counts.lost,
         .missed = counts.missed,
         .throttled = counts.throttled,
+        .in_sampling = counts.in_sampling,
         .others = counts.others,
         .cycles = counts.cycles,
         .interrupts = counts.interrupts,
@@ -100,6 +101,7 @@ void session_totals(struct sysinfo_sampling *out)
     out->lost = sum.lost;
     out->missed = sum.missed;
     out->throttled = sum.throttled;
+    out->in_sampling = sum.in_sampling;
     out->others = sum.others;
     out->cycles = sum.cycles;
     for (u32 i = 0; i < cpu_count; i++)

@@ -4,11 +4,6 @@
 #include "kernel/fs/devfs.h"
 #include "lib/random_distance.h"
 
-// The shortest random distance: no interrupt that takes a sample is longer,
-// also on a slow CPU (with its way to the handler 1120 instructions).
-#define LEAST_NS 10000u
-#define LEAST_CYCLES 1500u // TSC
-
 // A late callout (interrupts were off, or the host did not run this CPU)
 // accounts for all ticks that have come due, and the phase of the grid is kept.
 static void due(struct callout *timer)
@@ -17,7 +12,7 @@ static void due(struct callout *timer)
     u64 now = clock_now_ns(), next = callout_deadline(timer);
     if (!READ_ONCE(t->running))
         return;
-    u32 ticks = random_row_pass(&t->seed, &next, now, t->least, t->period);
+    u32 ticks = random_row_pass(&t->seed, &next, now, t->period);
     counter_add(&t->ticks, ticks);
     t->fn(t, ticks);
     callout_set(timer, next);
@@ -25,10 +20,8 @@ static void due(struct callout *timer)
 
 void ticker_start(struct ticker *t, u64 first, bool random)
 {
-    assert(!t->running && t->period > LEAST_NS);
+    assert(!t->running);
     t->seed = 0;
-    t->least = (u32)MAX(clock_tsc_to_ns(LEAST_CYCLES), (u64)LEAST_NS);
-    t->least = MIN(t->least, t->period / 2);
     if (random) {
         random_bytes(&t->seed, sizeof(t->seed));
         t->seed |= 1;

@@ -11,7 +11,6 @@ struct ticker {
     // merge.
     void (*fn)(struct ticker *t, u32 ticks);
     u32 period;           // ns
-    u32 least;            // ns; of random distances
     u32 seed;             // of random distances; 0: the distance is `period`
     bool running;         // read by the handler before it sets itself again
     struct counter ticks; // that have come due since boot

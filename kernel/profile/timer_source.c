@@ -13,7 +13,7 @@
 #include "arch/regs.h"
 #include "kernel/base/errno.h"
 #include "kernel/fs/devfs.h"
-#include "kernel/profile/sample.h"
+#include "kernel/profile/session_private.h"
 #include "kernel/profile/shot_count.h"
 #include "kernel/profile/tick_grid.h"
 #include "kernel/time/timer.h"
@@ -25,7 +25,6 @@ struct timer_source {
     u32 period_ns;
     u64 period_cycles; // TSC
     u32 even_period;   // the same in 32 bits; 0: too long for the fast path
-    u32 min_distance;  // TSC cycles, less than between any two random ticks
     struct tick_grid grid[CPU_MAX];
     struct shot_count shots[CPU_MAX];
 };
@@ -66,8 +65,7 @@ static void random_tick(void *arg, const struct trapframe *tf)
     struct timer_source *s = arg;
     u64 now = rdtsc();
     u32 ticks = shot_count_passed(&s->shots[this_cpu_read(id)],
-                                  READ_ONCE(s->reserved->shots.low), (u32)now,
-                                  s->min_distance);
+                                  READ_ONCE(s->reserved->shots.low));
     struct sample_hit hit = { tf, ticks, (u64)ticks * READ_ONCE(s->period_ns),
                               now };
     if (likely(ticks))
@@ -120,9 +118,8 @@ static int start_random(struct timer_source *s, u64 period)
     random_bytes(&t->seed, sizeof(t->seed));
     t->seed |= 1;
     s->period_ns = (u32)period;
-    s->min_distance = (u32)cycles_of(t->min_period) / 4 * 3;
     for (u32 i = 0; i < cpu_count; i++)
-        shot_count_start(&s->shots[i], READ_ONCE(t->shots.low), (u32)rdtsc());
+        s->shots[i].accounted = READ_ONCE(t->shots.low);
     return timer_start(t, mode_of(s) | TIMER_RANDOM, period, random_tick, s);
 }
 
@@ -141,6 +138,8 @@ static int start(const struct sample_source *source, struct sample_rate *rate)
         timer_release(s->reserved);
         return err;
     }
+    if (s->source.nmi)
+        sample_nmi_delay(s->reserved->delay);
     rate->period = timer_period_ns(s->reserved); // the actual one
     WRITE_ONCE(s->period_ns, (u32)rate->period);
     rate->hz = (u32)((NSEC_PER_SEC + rate->period / 2) / rate->period);
@@ -164,6 +163,8 @@ static void stop(const struct sample_source *source)
     struct timer_source *s = mine(source);
     timer_stop(s->reserved);
     timer_release(s->reserved);
+    if (source->nmi)
+        sample_nmi_delay(SAMPLE_NO_DELAY);
 }
 
 static u64 ticks(const struct sample_source *source)

@@ -84,8 +84,9 @@ struct ledger {
     // not accounts.
     u64 exceptions[LEDGER_EXCEPTIONS];
     // Cycles of all NMIs, low half; and of those NMIs whose cycles stay charged
-    // to the interrupted account. Written by NMIs.
-    u32 nmi_cycles;
+    // to the interrupted account; and the entry of the newest NMI (TSC, low
+    // half). Written by NMIs.
+    u32 nmi_cycles, nmi_began;
     struct counter nmi_unaccounted;
 };
 

@@ -17,7 +17,6 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/eventwatch.h"
 #include "lib/format.h"
-#include "lib/random_distance.h"
 #include "lib/string.h"
 
 #define HOW (TIMER_PERIODIC | TIMER_ONESHOT)
@@ -337,7 +336,7 @@ static void call_on_cpus(struct timer *t, void (*fn)(void *arg), void *arg)
 static bool supports(const struct timer *t, u32 mode, u64 ns)
 {
     u32 how = mode & HOW;
-    u32 vary = mode & TIMER_RANDOM ? RANDOM_MOST : 1;
+    u32 vary = mode & TIMER_RANDOM ? TIMER_RANDOM_PARTS : 1;
     return (mode & t->flags & MODE_BITS) == mode &&
            (how == TIMER_PERIODIC || (how == TIMER_ONESHOT && vary == 1)) &&
            ns / vary >= t->min_period && ns * vary <= t->max_period;

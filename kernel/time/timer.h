@@ -30,9 +30,11 @@ struct trapframe;
 // does not identify its source.
 #define TIMER_NMI 0x08u
 // With PERIODIC: distances are random, with the period as mean
-// (lib/random_distance.h), from min_period on, and the timer counts its shots.
-// The period is at least 4 times min_period, at most a 4th of max_period.
+// (lib/random_distance.h), and the timer counts its shots. A shot that is past
+// when it is set comes at once. The period is at least 4 times min_period, at
+// most a 4th of max_period; a distance above that is cut.
 #define TIMER_RANDOM 0x200u
+#define TIMER_RANDOM_PARTS 4u
 // Capabilities only, not for timer_start:
 #define TIMER_PER_CPU 0x10u       // each CPU has its own, of the same rate
 #define TIMER_POWER_OF_TWO 0x20u  // of ticks: other periods are rounded
@@ -62,7 +64,8 @@ struct timer {
     u32 flags;
     u32 hz;                     // ticks a second
     u64 min_period, max_period; // nanoseconds, guaranteed by the driver
-    u32 unit;                   // for the driver: which of several alike
+    u64 delay;  // ns, at most, until a random shot comes that was past when set
+    u32 unit;   // for the driver: which of several alike
     u32 line;   // not 0: of timers with the same line only one can be reserved
     u32 vector; // of its interrupts, for code that observes them
 

@@ -24,7 +24,8 @@ static int64_t missing(struct profile_session *s)
     struct sprofile_info i;
 
     check(profile_info(s, &i) == 0);
-    return (int64_t)(i.expected - i.taken - i.missed - i.throttled - i.others);
+    return (int64_t)(i.expected - i.taken - i.missed - i.throttled -
+                     i.in_sampling - i.others);
 }
 
 int main(int argc, char *argv[])

@@ -247,6 +247,7 @@ static void trouble(void **state UNUSED)
     struct sprofile_options asked = { 0 };
 
     info.throttled = 11;
+    info.in_sampling = 17;
     info.irq = 1;
     info.idle = 2;
     info.tasks_lost = 13;
@@ -254,12 +255,32 @@ static void trouble(void **state UNUSED)
     samples.reader.malformed = 14;
     print(&info, &asked, false);
     samples.reader.malformed = 0;
-    says("; 11 throttled (sampling took too much)\n");
+    says("; 17 due in sampling; 11 throttled (sampling took too much)\n");
     says(", 1 irq, 2 idle;");
     says("Tasks:   of 13 changes was not heard\n");
     says("Tasks:   14 exact times did not fit into memory: Check is not by "
          "task\n");
     says("Corrupt: 14 records were not understood or counted\n");
+}
+
+// At fixed distances all of the cost may be one row's.
+static void lean(void **state UNUSED)
+{
+    struct sprofile_info info = plain();
+    struct sprofile_options asked = { 0 };
+
+    info.random = false;
+    info.cycles = info.tsc_hz * info.cpus * (info.elapsed_ns / 1e9) * 0.125;
+    print(&info, &asked, false);
+    says("Lean:    at fixed distances a row that is dear to sample may have up "
+         "to 12.5 %\n         too much (-R: none)\n");
+    print(&info, &asked, true);
+    says("\"lean\": 12.500,\n");
+    info.random = true;
+    assert_true(header_lean(&info) == 0);
+    info.random = false;
+    info.cycles = info.cycles / 125 * 49;
+    assert_true(header_lean(&info) == 0);
 }
 
 static void chains_not_whole(void **state UNUSED)
@@ -333,6 +354,9 @@ static void starved(void **state UNUSED)
     info.throttled = 3000; // these came; the header counts them
     assert_false(header_starved(&info));
     info.throttled = 0;
+    info.in_sampling = 200;
+    assert_false(header_starved(&info));
+    info.in_sampling = 0;
     info.missed = 200;
     assert_false(header_starved(&info));
     info.missed = 0;
@@ -451,10 +475,11 @@ int main(void)
         cmocka_unit_test(starved),          cmocka_unit_test(all_well),
         cmocka_unit_test(older_recording),  cmocka_unit_test(shares_said),
         cmocka_unit_test(by_period),        cmocka_unit_test(events_at_a_rate),
-        cmocka_unit_test(other_than_asked), cmocka_unit_test(trouble),
-        cmocka_unit_test(chains_not_whole), cmocka_unit_test(clock_named),
-        cmocka_unit_test(elsewhere),        cmocka_unit_test(host_busy),
-        cmocka_unit_test(masked),           cmocka_unit_test(kept_in_samples),
+        cmocka_unit_test(other_than_asked), cmocka_unit_test(lean),
+        cmocka_unit_test(trouble),          cmocka_unit_test(chains_not_whole),
+        cmocka_unit_test(clock_named),      cmocka_unit_test(elsewhere),
+        cmocka_unit_test(host_busy),        cmocka_unit_test(masked),
+        cmocka_unit_test(kept_in_samples),
     };
 
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,23 +8,26 @@
 
 #include <math.h>
 
-#define ONE (1ull << 30) // of the table's unit
+#define ONE (1ull << RANDOM_UNIT_BITS)
 
-// The table is that of an exponential distribution of mean 1, cut at
-// RANDOM_MOST. Its mean is exact, as each part is drawn from evenly.
+// The table is that of an exponential distribution. What is drawn from it has a
+// mean of 1: from each part as often, and evenly within it; the last part of
+// the table, for a second draw, has the mean of such a draw behind it.
 static void table(void **state UNUSED)
 {
-    double scale = 1.11188, below = 1 - exp(-(double)RANDOM_MOST / scale);
     u64 sum = 0;
 
-    for (u32 i = 0; i <= RANDOM_PARTS; i++) {
-        double want = -scale * log(1 - (double)i / RANDOM_PARTS * below);
+    for (u32 i = 0; i < RANDOM_PARTS; i++) {
+        double want = -0.998735579 * log(1 - (double)i / RANDOM_PARTS);
         assert_true(fabs((double)random_quantiles[i] / ONE - want) < 1e-5);
     }
     for (u32 i = 0; i < RANDOM_PARTS; i++)
         sum += (u64)random_quantiles[i] + random_quantiles[i + 1];
     assert_in_range(sum, 2 * RANDOM_PARTS * ONE - RANDOM_PARTS,
                     2 * RANDOM_PARTS * ONE + RANDOM_PARTS);
+    u32 last = random_quantiles[RANDOM_PARTS - 1];
+    assert_int_equal(random_quantiles[RANDOM_PARTS], last + 2 * ONE);
+    assert_true(random_quantiles[RANDOM_PARTS] + last <= RANDOM_MOST * ONE);
 }
 
 #define DRAWS 1000000u
@@ -65,8 +68,30 @@ static void means(void **state UNUSED)
         }
         double rounding = m == 0 ? 0.01 : 0;
         assert_true(fabs(sum / DRAWS / of[m] - 1) < 0.007 + rounding);
-        // (exp(-1 / 1.112) - exp(-4 / 1.112)) / (1 - exp(-4 / 1.112))
-        assert_true(fabs((double)longer / DRAWS - 0.3901) < 0.004 + rounding);
+        assert_true(fabs((double)longer / DRAWS - exp(-1)) < 0.004 + rounding);
+    }
+}
+
+// What is left of a distance that has lasted for some time has the mean of a
+// whole one: 1, within seven standard deviations and what the table's straight
+// lines change (below 0.01 up to 3 means).
+static void no_memory(void **state UNUSED)
+{
+    static double left[5];
+    static u32 count[5];
+    u32 seed = (u32)random_u64() | 1;
+
+    for (u32 i = 0; i < 4 * DRAWS; i++) {
+        double d = (double)random_means(&seed) / ONE;
+        for (u32 t = 0; t < ARRAY_SIZE(left) && d > t * 0.75; t++) {
+            left[t] += d - t * 0.75;
+            count[t]++;
+        }
+    }
+    for (u32 t = 0; t < ARRAY_SIZE(left); t++) {
+        double mean = left[t] / count[t];
+        printf("# after %.2f means: %.4f\n", t * 0.75, mean);
+        assert_true(fabs(mean - 1) < 0.01 + 7 / sqrt(count[t]));
     }
 }
 
@@ -84,22 +109,24 @@ static void counts(void **state UNUSED)
     }
 }
 
-// A late point accounts for those that have come due meanwhile.
+// A late point accounts for whole periods that have passed meanwhile.
 static void rows(void **state UNUSED)
 {
     u32 seed = (u32)random_u64() | 1, even = 0;
-    u64 due = 1000, now = 1000, points = 0;
+    u64 due = 1000, now = 1000, points = 0, at_once = 0;
 
-    assert_int_equal(random_row_pass(&even, &due, 1999, 10, 1000), 1);
+    assert_int_equal(random_row_pass(&even, &due, 1999, 1000), 1);
     assert_int_equal(due, 2000);
-    assert_int_equal(random_row_pass(&even, &due, 5500, 10, 1000), 4);
+    assert_int_equal(random_row_pass(&even, &due, 5500, 1000), 4);
     assert_int_equal(due, 6000);
     due = 1000;
     while (points < DRAWS) {
-        now = due + (random_below(10) ? random_below(50) : random_below(9000));
-        points += random_row_pass(&seed, &due, now, 10, 1000);
-        assert_true(due > now);
+        now = MAX(due, now);
+        now += random_below(10) ? random_below(50) : random_below(9000);
+        points += random_row_pass(&seed, &due, now, 1000);
+        at_once += due <= now;
     }
+    assert_true(at_once > 0);
     assert_true(fabs((double)(due - 1000) / 1000 / points - 1) < 0.007);
 }
 
@@ -111,7 +138,7 @@ static void rows(void **state UNUSED)
 
 // The coverage of the interval for a function that takes the first half of each
 // round of a loop.
-static double coverage(double loop, u32 least, u64 (*distance)(u32 *seed))
+static double coverage(double loop, u64 (*distance)(u32 *seed))
 {
     u32 seed = (u32)random_u64() | 1, covered = 0;
 
@@ -119,7 +146,7 @@ static double coverage(double loop, u32 least, u64 (*distance)(u32 *seed))
         u32 hits = 0;
         double at = random_below(1000) / 1000.0; // in rounds
         for (u32 i = 0; i < SAMPLES; i++) {
-            at += (least + distance(&seed)) / (loop * MEAN);
+            at += distance(&seed) / (loop * MEAN);
             hits += at - floor(at) < 0.5;
         }
         double share = (double)hits / SAMPLES;
@@ -128,12 +155,9 @@ static double coverage(double loop, u32 least, u64 (*distance)(u32 *seed))
     return (double)covered / RUNS;
 }
 
-// As nmi-hpet does it at 1 kHz.
-#define LEAST (MEAN / 100)
-
 static u64 exponential(u32 *seed)
 {
-    return random_distance(seed, MEAN - LEAST);
+    return random_distance(seed, MEAN);
 }
 
 static u64 uniform(u32 *seed)
@@ -148,19 +172,23 @@ static void intervals_cover(void **state UNUSED)
     static const double loops[] = { 2.0 / 3, 0.5, 1, 1.5, 2, 0.1, 3.7 };
 
     for (u32 i = 0; i < ARRAY_SIZE(loops); i++) {
-        double c = coverage(loops[i], LEAST, exponential);
+        double c = coverage(loops[i], exponential);
         printf("# a loop of %.3f mean distances: %.3f\n", loops[i], c);
         assert_true(fabs(c - 0.95) < 0.025);
     }
-    assert_true(coverage(2.0 / 3, 0, uniform) < 0.91);
+    assert_true(coverage(2.0 / 3, uniform) < 0.91);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table), cmocka_unit_test(parts),
-        cmocka_unit_test(means), cmocka_unit_test(counts),
-        cmocka_unit_test(rows),  cmocka_unit_test(intervals_cover),
+        cmocka_unit_test(table),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(means),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(rows),
+        cmocka_unit_test(no_memory),
+        cmocka_unit_test(intervals_cover),
     };
 
     random_init();

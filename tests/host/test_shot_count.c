@@ -4,8 +4,7 @@
 
 #include "kernel/profile/shot_count.h"
 
-#define CLOSEST 375u
-#define START 0xfffffe00u // both counts and times wrap
+#define START 0xfffffe00u // counts wrap
 
 static struct shot_count count;
 static u32 shots, counted;
@@ -14,12 +13,12 @@ static void begin(void)
 {
     shots = START;
     counted = START;
-    shot_count_start(&count, shots, START);
+    count.accounted = shots;
 }
 
-static u32 at(u32 time)
+static u32 interrupt(void)
 {
-    u32 passed = shot_count_passed(&count, shots, START + time, CLOSEST);
+    u32 passed = shot_count_passed(&count, shots);
     counted += passed;
     return passed;
 }
@@ -29,7 +28,7 @@ static void counted_first(void **state UNUSED)
     begin();
     for (u32 i = 1; i <= 1000; i++) {
         shots++;
-        assert_int_equal(at(i * 500), 1);
+        assert_int_equal(interrupt(), 1);
     }
     assert_int_equal(counted, shots);
 }
@@ -39,7 +38,7 @@ static void counted_later(void **state UNUSED)
 {
     begin();
     for (u32 i = 1; i <= 1000; i++) {
-        assert_int_equal(at(i * 500), 1);
+        assert_int_equal(interrupt(), 1);
         shots++;
     }
     assert_int_equal(counted, shots);
@@ -49,22 +48,21 @@ static void merged(void **state UNUSED)
 {
     begin();
     shots += 4;
-    assert_int_equal(at(5000), 4);
+    assert_int_equal(interrupt(), 4);
     shots++;
-    assert_int_equal(at(5500), 1);
+    assert_int_equal(interrupt(), 1);
     assert_int_equal(counted, shots);
 }
 
-// A delayed interrupt, whose shot the previous interrupt has accounted for.
+// An interrupt whose shot the previous one has accounted for is taken for the
+// next shot, before its count: at most once.
 static void for_nothing(void **state UNUSED)
 {
     begin();
     shots += 2;
-    assert_int_equal(at(1500), 2);
-    assert_int_equal(at(1510), 0);
-    assert_int_equal(counted, shots);
-    assert_int_equal(at(2000), 1); // the next shot, before its count,
-    assert_int_equal(at(2600), 0); // at most once
+    assert_int_equal(interrupt(), 2);
+    assert_int_equal(interrupt(), 1);
+    assert_int_equal(interrupt(), 0);
     shots++;
     assert_int_equal(counted, shots);
 }
@@ -74,19 +72,17 @@ static void for_nothing(void **state UNUSED)
 static void any(void **state UNUSED)
 {
     begin();
-    u32 time = 0;
     for (u32 i = 0; i < 100000; i++) {
-        time += CLOSEST + random_below(1000);
         bool first = random_below(2);
         if (first && random_below(4))
-            at(time);
+            interrupt();
         shots += 1 + (random_below(10) ? 0 : random_below(5));
         if (!first && random_below(4))
-            at(time);
+            interrupt();
         if (!random_below(10))
-            at(time + random_below(100));
+            interrupt();
         if (counted != shots && counted != shots + 1)
-            at(time + 200);
+            interrupt();
         assert_true(counted - shots <= 1);
     }
 }

@@ -1,12 +1,17 @@
 // The sampling throttle: expensive sampling, and single long readings.
+// link: lib/random_distance.c
 #include "test.h"
 
 #include "kernel/profile/throttle.h"
+
+#include <math.h>
 
 #define WINDOW 30000000u // 10 ms of a CPU of 3 GHz
 
 static struct throttle t;
 static u32 now, sum;
+
+static double weights; // of all samples
 
 // Takes n interrupts, `period` cycles apart, that cost `cost` each. Returns how
 // many are refused.
@@ -15,9 +20,13 @@ static u32 interrupts(u32 n, u32 period, u32 cost)
     u32 refused = 0;
 
     for (u32 i = 0; i < n; i++) {
+        u32 weight = 1;
         throttle_add(&t, now, sum);
-        refused += throttle_refuses(&t);
-        if (!throttle_refuses(&t)) {
+        if (throttle_is_over(&t))
+            weight = throttle_refuses(&t) ? 0 : throttle_draw(&t, now);
+        weights += weight;
+        refused += !weight;
+        if (weight) {
             throttle_charge(&t);
             sum += cost;
         }
@@ -30,7 +39,7 @@ static void begin(u32 beside)
 {
     now = (u32)random_u64();
     sum = (u32)random_u64();
-    throttle_init(&t, WINDOW, beside);
+    throttle_init(&t, WINDOW, beside, (u32)random_u64());
     interrupts(1000, WINDOW / 200, 1000);
 }
 
@@ -122,8 +131,52 @@ static void dear_samples_in_bursts(void **state UNUSED)
                     (begun * period) / 4 + WINDOW + 1000ull * cost);
         begin(0);
         interrupts(100 * n, period, 0);
-        // Three or four of the eight windows go by until the account is full.
-        assert_in_range(interrupts(8 * n, period, cost), 190, 260);
+        // Four of the eight windows go by until the account is full; of the
+        // ticks of the other four half are refused, by lot.
+        assert_in_range(interrupts(8 * n, period, cost), 130, 270);
+    }
+}
+
+// The samples taken stand for those that are not, of each code by itself,
+// however dear that is and however it takes turns with code that is not.
+static void weights_are_right(void **state UNUSED)
+{
+    const u32 n = 200, period = WINDOW / n;
+    double of_dear = 0, of_cheap = 0, dear = 0, cheap = 0;
+    u32 refused = 0;
+
+    begin(0);
+    for (u32 round = 0; round < 4000; round++) {
+        u32 turns = 1 + random_below(round % 2 ? 3 : 300);
+        weights = 0;
+        refused += interrupts(turns, period, period / 10 * 9);
+        of_dear += weights;
+        dear += turns;
+        weights = 0;
+        turns = 1 + random_below(round % 2 ? 3 : 300);
+        refused += interrupts(turns, period, period / 50);
+        of_cheap += weights;
+        cheap += turns;
+    }
+    printf("# dear %.4f, cheap %.4f, refused %.3f\n", of_dear / dear,
+           of_cheap / cheap, refused / (dear + cheap));
+    // Seven standard deviations, of weights of 4.
+    assert_true(fabs(of_dear / dear - 1) < 7 * sqrt(4 / dear));
+    assert_true(fabs(of_cheap / cheap - 1) < 7 * sqrt(4 / cheap));
+    assert_true(refused > (dear + cheap) / 4);
+}
+
+// The time since the end of the last handler, outside of handlers.
+static void outside_of_handlers(void **state UNUSED)
+{
+    begin(0);
+    for (u32 i = 0; i < 1000; i++) {
+        u32 cost = random_below(100000), since = random_below(2000);
+        now += 100000;
+        throttle_since(&t, now, sum);
+        sum += cost;
+        now += cost + since;
+        assert_int_equal(throttle_since(&t, now, sum), since);
     }
 }
 
@@ -145,6 +198,8 @@ int main(void)
         cmocka_unit_test(dear_samples),
         cmocka_unit_test(dear_samples_in_bursts),
         cmocka_unit_test(beside_the_sum),
+        cmocka_unit_test(weights_are_right),
+        cmocka_unit_test(outside_of_handlers),
     };
 
     random_init();

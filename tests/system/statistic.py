@@ -10,6 +10,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../tools"))
 
 from chi_square import tail  # noqa: E402
 
+# Each tick that was due is in one of these columns of a report.
+TICKS = ("taken", "missed", "in_sampling", "throttled", "others")
 FALSE_ALARM = 1e-11  # of one comparison; the suite makes some dozens
 
 

@@ -21,11 +21,20 @@ set var *(unsigned short *)$pc = 0xfeeb
 set var $eflags = $eflags & ~0x200
 printf "hangs at %#x\\n", $pc
 """
+# (By ^C: a breakpoint in the taking of samples would make each so long that the next tick
+# comes due in it.)
 SAMPLES = """
-break sample_take
-ignore $bpnum {samples}
-continue
-delete
+python
+import os, signal, threading
+def taken():
+    session = gdb.parse_and_eval("sampled").dereference()
+    return sum(int(session["cpu"][cpu]["taken"][mode]["low"])
+               for cpu in range({smp}) for mode in range(4))
+enough = taken() + {samples}
+while taken() < enough:
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    gdb.execute("continue")
+end
 strobe-sessions
 strobe-rings {folder}/stream
 """
@@ -57,7 +66,7 @@ def debug(folder, command, samples, smp):
 def when_it_hangs(folder, command, script, smp, **names):
     """Runs gdb's commands when the machine hangs; returns gdb's output."""
     return by_tools(folder, command,
-                    (HANG + script).format(folder=folder, **names), smp=smp)
+                    (HANG + script).format(folder=folder, smp=smp, **names), smp=smp)
 
 
 def records(data):

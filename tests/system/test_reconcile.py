@@ -132,9 +132,7 @@ def test_samples_and_trace_agree(name):
     report = read(results(1)[name])
     found = Shares(report)
     assert not report["missing"] and not report["lost"]
-    # A sample of a traced chain takes up to 5000 instructions (40 us), of which a frame's
-    # real return address takes 375: in "files" 2 to 5 times two ticks come due within one.
-    assert report["missed"] < found.compared / 100 and not report["throttled"]
+    assert not report["missed"] and not report["throttled"]
     assert found.functions >= 6 and found.compared > 1000, report
     assert found.agree(found.samples), found.table()
 
@@ -186,14 +184,8 @@ def test_table(cpus):
     assert len(rows) > 5 and rows[-1] == "all others", result
     assert re.search(r"^Sampled: \d+ times in the kernel, by \S+ at 4000 Hz",
                      result.output, re.MULTILINE)
-    missing = dict((what, int(n)) for n, what in re.findall(
-        r"^MISSING: (\d+) (\S+ \S+ \S+)", result.output, re.MULTILINE))
-    late = missing.pop("samples, which came", 0)
-    compared = int(re.search(r"^Compared: (\d+)", result.output, re.MULTILINE)[1])
-    if cpus == 1:  # as in test_samples_and_trace_agree
-        assert not missing and late < compared / 100, result
-    else:
-        assert late, result
+    missing = re.findall(r"^MISSING: \d+ (\S+ \S+ \S+)", result.output, re.MULTILINE)
+    assert not missing if cpus == 1 else "samples, which came" in missing, result
     assert re.search(r"^\d+ of \d+ functions with 1 % or more agree within 3 sigmas",
                      result.output, re.MULTILINE)
     judged, chance_of_worst = re.search(

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from machine import batch, vm
-from statistic import deviations
+from statistic import TICKS, deviations
 from tiers import drawn
 
 SOURCES = ("pmc", "nmi-hpet", "nmi-pit", "nmi-rtc", "nmi-ipi", "lapic", "rtc",
@@ -26,7 +26,7 @@ def listed(text):
 def check_books(r):
     """Each due tick is in one column; random distances give the rate's number of ticks,
     within chance."""
-    accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+    accounted = sum(r[column] for column in TICKS)
     edge = max(EDGE_TICKS, EDGE * r["rate_hz"]) * r["cpus"]
     exact = EDGE_COUNTED * r["cpus"] if r["random"] else edge
     assert abs(accounted - r["expected"]) <= exact, (accounted, r)
@@ -154,7 +154,7 @@ def test_throttling():
     assert 0.25 * ran < spent < 0.25 + beyond < 0.285, (spent, ran, beyond, without, busy)
     for r in reports:
         assert r["throttled"] > 0 and r["lost"] == 0, r
-        accounted = r["taken"] + r["missed"] + r["throttled"] + r["others"]
+        accounted = sum(r[column] for column in TICKS)
         due = r["rate_hz"] * r["elapsed_ns"] / 1e9
         chance = deviations() * math.sqrt(due)
         assert abs(accounted - due) <= due * EDGE + chance, (accounted, due, r)

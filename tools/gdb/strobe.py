@@ -134,7 +134,7 @@ def pack(type_name, **fields):
 def totals(session):
     """Sums of the session's per-CPU counts (session_counts in the kernel)."""
     sums = dict.fromkeys(("lost", "irqs_off", "others", "missed", "throttled",
-                          "unreadable"), 0)
+                          "in_sampling", "unreadable"), 0)
     modes = [0] * 4  # enum sample_mode
     for cpu in cpus():
         c = session["cpu"][cpu]
@@ -160,7 +160,7 @@ def info(session, elapsed):
         asked_hz=session["asked_hz"], cpus=kernel("cpu_count"),
         tasks=stream["live"], tasks_lost=stream["rings"]["events_lost"],
         expected=sum(sums[name] for name in
-                     ("taken", "others", "missed", "throttled")),
+                     ("taken", "others", "missed", "throttled", "in_sampling")),
         cycles=session["cost"], interrupts=session["interrupts"],
         tsc_hz=tsc_hz(), elapsed_ns=elapsed)
 

@@ -29,7 +29,7 @@ bool header_expects(const struct sprofile_info *info)
 // `taken`.)
 static uint64_t came(const struct sprofile_info *info)
 {
-    return info->taken + info->missed + info->throttled;
+    return info->taken + info->missed + info->throttled + info->in_sampling;
 }
 
 // Ticks that are in no column. Those of a timer come due on every CPU, so that
@@ -154,6 +154,8 @@ static void print_ticks(FILE *out, const struct sprofile_info *info)
             "Ticks:   %" PRIu64 " missed (came late); %" PRIu64
             " outside the target",
             info->missed, info->others);
+    if (info->in_sampling > 0)
+        fprintf(out, "; %" PRIu64 " due in sampling", info->in_sampling);
     if (info->throttled > 0)
         fprintf(out, "; %" PRIu64 " throttled (sampling took too much)",
                 info->throttled);
@@ -274,6 +276,25 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
                 or_turns(info));
 }
 
+double header_lean(const struct sprofile_info *info)
+{
+    double cost = info->cycles / cpu_cycles(info);
+    bool leans = !info->random && info->event[0] == '\0' && cost > LEAN_LEAST;
+
+    return leans ? 100 * cost : 0;
+}
+
+// At fixed distances, as time passes in sampling, too. (At random ones ticks
+// that are due in it are not sampled.)
+static void print_lean(FILE *out, const struct sprofile_info *info)
+{
+    if (header_lean(info) > 0)
+        fprintf(out,
+                "Lean:    at fixed distances a row that is dear to sample may "
+                "have up to %.1f %%\n         too much (-R: none)\n",
+                header_lean(info));
+}
+
 // Prints what percentages refer to, and their confidence interval.
 static void print_shares(FILE *out, const struct sprofile_info *info,
                          const struct samples *s, uint32_t event)
@@ -319,6 +340,7 @@ void header_print(FILE *out, const struct sprofile_info *info,
     print_late(out, info);
     print_cost(out, info);
     core_clock_print(out, &info->clock, info->tsc_hz);
+    print_lean(out, info);
     print_shares(out, info, s, event);
     check_print(out, info, s, event, info->cycles / cpu_cycles(info));
     if (unknown > 0)

@@ -27,6 +27,12 @@ bool header_starved(const struct sprofile_info *info);
 #define LATE_PART 20
 bool header_late(const struct sprofile_info *info);
 
+// By how many percentage points a row can have too much, if that is code that
+// is dear to sample: where sampling at fixed distances takes more than
+// LEAN_LEAST of the time, up to that part of it. Else 0.
+#define LEAN_LEAST 0.05
+double header_lean(const struct sprofile_info *info);
+
 // Prints the header's lines from "Source:" on. `event`: its number among events
 // that are counted together; `unknown`: samples without a symbol.
 void header_print(FILE *out, const struct sprofile_info *info,

@@ -43,8 +43,10 @@ static void print_samples(FILE *out, const struct sprofile_info *i,
     print_number(out, "others", i->others);
     print_number(out, "missed", i->missed);
     print_number(out, "throttled", i->throttled);
+    print_number(out, "in_sampling", i->in_sampling);
     fprintf(out, "  \"starved\": %s,\n", header_starved(i) ? "true" : "false");
     fprintf(out, "  \"late\": %s,\n", header_late(i) ? "true" : "false");
+    fprintf(out, "  \"lean\": %.3f,\n", header_lean(i));
 }
 
 // Half the width of the 95 % interval of a share of 50 %, in percentage points.

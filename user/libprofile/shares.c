@@ -66,7 +66,7 @@ static void divide(struct sample_count **list, uint32_t count)
 
 static bool any_divided(const struct sprofile_info *info)
 {
-    return info->event[0] == '\0' && info->missed > 0;
+    return info->event[0] == '\0' && info->missed > 0 && info->throttled == 0;
 }
 
 static bool is_divided(const struct sample_count *c, uint32_t event, bool all)

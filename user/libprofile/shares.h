@@ -9,7 +9,8 @@
 // samples. There are two exceptions. In the kernel, if the source cannot
 // interrupt all code, a late tick indicates a section with interrupts disabled,
 // and its sample keeps its weight. The periods of counted events are exact, and
-// are not divided.
+// are not divided; nor are those of a session that was throttled, as they tell
+// how often the code of such a sample was throttled.
 //
 // These periods are the weights in all reports, pages and exports.
 #pragma once

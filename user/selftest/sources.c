@@ -60,7 +60,8 @@ static void try_source(const char *row, const char *name)
                    "%s", errno == EBUSY ? "it is in use" : kbox_problem(errno));
             return;
         }
-        unsigned long long ticks = info.taken + info.missed + info.throttled;
+        unsigned long long ticks =
+            info.taken + info.missed + info.throttled + info.in_sampling;
         unsigned long long due = info.expected ? info.expected : EXPECTED_PART;
         if (ticks * EXPECTED_PART >= due) {
             report(OK, row, "%llu samples in 0.1 s%s%s",

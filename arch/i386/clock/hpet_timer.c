@@ -44,8 +44,7 @@ struct comparator {
     bool wide;           // 64 bits
     u32 opened;          // the mode for which the interrupt is open; 0: closed
     u32 ticks;           // the period; 0: one shot
-    bool random;         // random distances: at least `least`, and on average
-    u32 least, rest;     // `rest` more
+    bool random;         // random distances
     u8 row;              // NO_ROW: its interrupts set no next tick
     u32 reach;           // the longest distance of a row
     u32 grid_min;        // least ticks until the first point of a row
@@ -103,7 +102,7 @@ static ALWAYS_INLINE u32 next_distance(struct comparator *c, bool random)
     if (!random)
         return c->ticks;
     counter_add(&c->timer.shots, 1);
-    return c->least + (u32)random_distance(&c->timer.seed, c->rest);
+    return (u32)random_distance(&c->timer.seed, c->ticks);
 }
 
 // Ticks from now until it is due; negative if that is past.
@@ -137,34 +136,37 @@ static ALWAYS_INLINE bool in_time(const struct comparator *c)
     return (u32)ticks_to_due(c) - MARGIN <= c->reach;
 }
 
-// Skips the points that are due now or within MARGIN, `late` ticks in all:
-// whole periods at once.
-static void skip(struct comparator *c, u32 late)
+// Skips the points of a time of whole periods.
+static void skip(struct comparator *c, u32 periods)
 {
-    u32 periods = late / c->ticks, distance = periods * c->ticks;
     if (c->random)
         counter_add(&c->timer.shots, periods);
-    do
-        distance += next_distance(c, c->random);
-    while (distance <= late);
-    advance(c, distance);
+    advance(c, periods * c->ticks);
 }
 
-// The row is late by whole periods, or by more than the counter's low half can
-// express: then a new row begins, and random shots of that time are not
-// counted. While the boot CPU was held up, no tick was set for the other CPUs
-// either. They are notified of the missed ticks now, not by the next tick only,
-// since the counts may be read before that.
+// The row's next point is past or near: a random one is set as soon as it can
+// be, but if that has passed, too, when it is set (QEMU's --icount lets another
+// CPU run meanwhile), the next one. Even ones are skipped, as are all of whole
+// periods. Or the row is late by more than the counter's low half can express:
+// then a new row begins, and random shots of that time are not counted. While
+// the boot CPU was held up, no tick was set for the other CPUs either. They are
+// notified of the missed ticks now, not by the next tick only, since the counts
+// may be read before that.
 static NOINLINE NOTRACE void catch_up(struct comparator *c)
 {
-    while (!in_time(c)) {
+    bool skipped = false;
+    for (u32 tries = 0; !in_time(c); tries++) {
         s32 left = ticks_to_due(c);
-        if (left < (s32)MARGIN)
-            skip(c, MARGIN - (u32)left);
-        else
+        u32 late = MARGIN - (u32)left, periods = late / c->ticks + !c->random;
+        if (left >= (s32)MARGIN)
             set_comparator(c, counter(c) + c->ticks + MARGIN);
+        else if (periods)
+            skip(c, periods);
+        else
+            advance(c, late + MARGIN + (tries ? next_distance(c, true) : 0));
+        skipped |= left >= (s32)MARGIN || periods || tries;
     }
-    if (c->opened & TIMER_NMI && !READ_ONCE(timers_in_test))
+    if (skipped && c->opened & TIMER_NMI && !READ_ONCE(timers_in_test))
         nmi_send_others();
 }
 
@@ -247,12 +249,12 @@ static int hpet_start(struct timer *t, u32 mode, u64 ticks)
 {
     struct comparator *c = comparator_of(t);
     int err = 0;
+    if (mode & TIMER_RANDOM && ticks > TICKS_MAX / RANDOM_MOST)
+        return -EINVAL;
     if (c->opened != mode) {
         c->ticks = mode & TIMER_PERIODIC ? (u32)ticks : 0;
         c->random = mode & TIMER_RANDOM;
         c->reach = c->random ? RANDOM_MOST * c->ticks : c->ticks;
-        c->least = (u32)timer_ticks(t, t->min_period);
-        c->rest = c->ticks - c->least;
         err = open_source(c, mode);
     }
     if (c->ticks)
@@ -322,6 +324,7 @@ static const char *hpet_probe(struct timer *t)
     c->grid_min = (u32)timer_ticks(t, GRID_MIN_NS);
     t->min_period = MAX((u64)PERIOD_MIN_NS, timer_ns(t, 2 * MARGIN));
     t->max_period = timer_ns(t, TICKS_MAX);
+    t->delay = timer_ns(t, 2 * MARGIN);
     if (find_source(t))
         return "it has no interrupt line";
     t->vector = c->source.vector;

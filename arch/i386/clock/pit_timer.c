@@ -29,8 +29,8 @@ static u32 count;  // of the shot
 static u64 due;
 
 static struct {
-    u32 period, least; // TSC cycles
-    u32 ticks;         // in 2^32 cycles
+    u32 period, most; // TSC cycles
+    u32 ticks;        // in 2^32 cycles
 } row;
 
 static u32 ticks_max(void)
@@ -77,6 +77,7 @@ static const char *pit_probe(struct timer *t)
 {
     t->min_period = timer_ns(t, TICKS_MIN);
     t->max_period = timer_ns(t, ticks_max());
+    t->delay = timer_ns(t, 2);
     const char *why_not = why_no_count();
     if (why_not)
         return why_not;
@@ -107,6 +108,18 @@ static int open_line(u32 mode)
     return irq_source_open(&source, timer_target(mode));
 }
 
+// The mean of random distances of mean `period` that are cut at `most`:
+// period (1 - exp(-most / period)), of which the power is that of a 1024th.
+static u32 cut_mean(u32 period, u32 most)
+{
+    if (most / period >= RANDOM_MOST)
+        return period;
+    u64 power = (1u << 30) - ((u64)most << 20) / period;
+    for (u32 i = 0; i < 10; i++)
+        power = power * power >> 30;
+    return period - (u32)(period * power >> 30);
+}
+
 // Sets the first shot of a row, of a period. If it may have ended while it was
 // ignored, it is set again.
 static int start_row(u32 period)
@@ -114,7 +127,7 @@ static int start_row(u32 period)
     u64 began;
     int err;
     row.period = (u32)(period * clock_tsc_hz() / PIT_HZ);
-    row.least = row.period / period * TICKS_MIN;
+    row.most = (u32)((u64)row.period * ticks_max() / period);
     row.ticks = (u32)(((u64)PIT_HZ << 32) / clock_tsc_hz());
     do {
         WRITE_ONCE(armed, false);
@@ -128,8 +141,8 @@ static int start_row(u32 period)
     return err;
 }
 
-// Points that are due at once merge with this one. An early interrupt, by a
-// rate of the TSC that is not exact, is the shot's, too.
+// An early interrupt, by a rate of the TSC that is not exact, is the shot's,
+// too.
 //
 // If this CPU was late, the others are notified of the shots that they have
 // missed, since the counts may be read before the next one.
@@ -139,10 +152,11 @@ static NOTRACE bool next_in_row(struct timer *t)
         return false;
     u64 now = rdtsc();
     due = MIN(due, now);
-    u32 shots = random_row_pass(&t->seed, &due, now + row.least / 2, row.least,
-                                row.period);
+    u32 shots = random_row_pass(&t->seed, &due, now, row.period);
     counter_add(&t->shots, shots);
-    pit_load_again(COUNTER, (u32)((due - now) * row.ticks >> 32) + 1);
+    due = MIN(due, now + row.most);
+    u32 left = due > now ? (u32)(due - now) : 0;
+    pit_load_again(COUNTER, (u32)((u64)left * row.ticks >> 32) + 1);
     if (unlikely(shots > 1) && opened & TIMER_NMI && !READ_ONCE(timers_in_test))
         nmi_send_others();
     return true;
@@ -151,10 +165,11 @@ static NOTRACE bool next_in_row(struct timer *t)
 // Loading a rate raises the line, so the line is opened after it; a one-shot
 // needs the line open before. NMIs, which may interrupt the holder of the 8254,
 // set no shots.
-static int pit_start(struct timer *t UNUSED, u32 mode, u64 ticks)
+static int pit_start(struct timer *t, u32 mode, u64 ticks)
 {
     count = (u32)MIN(ticks, (u64)ticks_max());
     if (mode & TIMER_RANDOM) {
+        t->period = cut_mean(count, ticks_max());
         int err = open_line(mode);
         return err ? err : start_row(count);
     }

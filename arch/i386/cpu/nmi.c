@@ -211,6 +211,7 @@ static ALWAYS_INLINE void handle(struct trapframe *tf, bool has_duties)
 {
     u32 freezes = READ_ONCE(ledger_freezes) & ~1u; // odd: never matches
     u32 began = (u32)rdtsc();
+    this_ledger()->nmi_began = began;
     kcsan_nmi(true);
     irq_count_up(VECTOR_NMI);
     struct nmi_owner *owner = __atomic_load_n(&nmi_owner, __ATOMIC_ACQUIRE);
