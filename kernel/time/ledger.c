@@ -151,14 +151,12 @@ u64 ledger_exception_cycles(u32 cpu, u32 vector)
     return cycles;
 }
 
-void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
+// All but `irq`.
+static void read_sums(const struct ledger *l, u64 now, struct ledger_sums *out)
 {
-    const struct ledger *l = ledgers[cpu];
     *out = (struct ledger_sums){ 0 };
     if (!l->began)
         return;
-    for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
-        out->irq += total(READ_ONCE(l->vectors[v].cycles), now);
     out->idle = total(READ_ONCE(l->idle.cycles), now);
     out->start_up = total(READ_ONCE(l->start_up.cycles), now);
     u64 threads = total(READ_ONCE(l->threads), now);
@@ -170,16 +168,27 @@ void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
     out->elapsed = now - l->began;
 }
 
-// Each attempt runs with interrupts off: if a timer interrupted more often than
-// an attempt takes, the loop would not end.
+void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out)
+{
+    const struct ledger *l = ledgers[cpu];
+    read_sums(l, now, out);
+    for (u32 v = 0; v < ARRAY_SIZE(l->vectors); v++)
+        out->irq += total(READ_ONCE(l->vectors[v].cycles), now);
+}
+
+// `irq` is the rest, which ledger_sums_at adds up: an attempt must be shorter
+// than the time between two NMIs, or the loop would not end. It runs with
+// interrupts off for the same reason.
 void ledger_sums(u32 cpu, struct ledger_sums *out)
 {
     bool again;
     do {
         u32 flags = irq_save();
         u32 seq = ledger_read_begin(cpu);
-        ledger_sums_at(cpu, divided_at(ledgers[cpu], rdtsc()), out);
+        read_sums(ledgers[cpu], divided_at(ledgers[cpu], rdtsc()), out);
         again = ledger_read_retry(cpu, seq);
         irq_restore(flags);
     } while (again);
+    u64 others = out->user + out->kernel + out->idle + out->start_up;
+    out->irq = out->elapsed - others;
 }

@@ -356,14 +356,15 @@ static inline bool ledger_in_user(u64 user)
 {
     return (s64)user < 0;
 }
-// The sums of all accounts of a CPU.
+// The sums of all accounts of a CPU. Together they are `elapsed`.
 struct ledger_sums {
     u64 user, kernel, irq, idle, start_up;
     u64 elapsed;             // TSC now - TSC when this CPU's ledger began
     u64 in[SUBSYSTEM_COUNT]; // `kernel` is their sum
 };
 void ledger_sums(u32 cpu, struct ledger_sums *out);
-// The same at TSC `now`, while no account of that CPU can change.
+// The same at TSC `now`, while no account of that CPU can change; `irq` is added
+// up, too, so that the audit can compare all sums with `elapsed`.
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out);
 
 // Counts `cycles` of the current thread's kernel time for an exception.
