@@ -68,16 +68,26 @@ static bool interrupted(u32 mode)
            (mode == WAIT_KILLABLE && signal_fatal());
 }
 
+static void sleep_forever(struct thread *t)
+{
+    u32 seconds = wakes_patience();
+    if (!seconds)
+        schedule();
+    else
+        wakes_slept(sleep_timed(t, clock_now_ns() + seconds * NSEC_PER_SEC));
+}
+
 int wait_sleep(u32 mode, u64 deadline)
 {
     struct thread *t = current;
     int err = 0;
+    wakes_slept(false);
     lockdep_may_sleep(t->wait_on ? t->wait_on : "a wait queue");
     assert(!this_cpu_read(preempt_count));
     if (interrupted(mode))
         return -EINTR;
     if (deadline == WAIT_FOREVER)
-        schedule();
+        sleep_forever(t);
     else if (deadline & WAIT_WALL_CLOCK)
         err = sleep_until_wall(t, (s64)(deadline & ~WAIT_WALL_CLOCK));
     else

@@ -63,6 +63,9 @@ struct thread {
     u64 waited;           // TSC cycles in run queues, without the current wait
 
     bool wake_timed_out;
+#ifdef CHECKED
+    bool unwoken; // kernel/debug/wakes.h; its own
+#endif
     struct callout wait_timeout;
 
     struct stopwatch call_watch, fault_watch; // its own

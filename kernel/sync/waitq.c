@@ -9,6 +9,7 @@ void waitq_init(struct waitq *q, const char *name)
     spin_init(&q->lock, name);
     list_init(&q->waiters);
     q->name = name;
+    wakes_init(&q->wakes);
 }
 
 // The waker changes the condition before this call; a waiter queues itself
@@ -25,6 +26,7 @@ void waitq_wake_all(struct waitq *q)
     if (waitq_empty(q))
         return;
     u32 flags = spin_lock_irq(&q->lock);
+    wakes_count(&q->wakes);
     struct waiter *w;
     list_for_each(w, &q->waiters, node)
         thread_wake(w->thread);
@@ -36,6 +38,7 @@ void waitq_wake_one(struct waitq *q)
     if (waitq_empty(q))
         return;
     u32 flags = spin_lock_irq(&q->lock);
+    wakes_count(&q->wakes);
     struct waiter *w;
     list_for_each(w, &q->waiters, node) {
         if (thread_wake(w->thread))
@@ -48,6 +51,7 @@ void waiter_add(struct waiter *w, struct waitq *q)
 {
     w->thread = current;
     w->queue = q;
+    wakes_slept(false);
     u32 flags = spin_lock_irq(&q->lock);
     list_push_back(&q->waiters, &w->node);
     WRITE_ONCE(current_base()->wait_on, q->name); // ps reads it unlocked

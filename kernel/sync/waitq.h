@@ -9,22 +9,26 @@
 // context but NMI. The queue's lock is interrupt-disabling.
 #pragma once
 
+#include "kernel/debug/wakes.h"
 #include "kernel/sync/spinlock.h"
 
 struct waitq {
     struct spinlock lock;
     struct list waiters;
     const char *name; // what its sleepers wait on, as shown by ps
+    struct wakes wakes;
 };
-#define WAITQ_INIT(q, text)                               \
-    {                                                     \
-        SPINLOCK_INIT(text), LIST_INIT((q).waiters), text \
+#define WAITQ_INIT(q, text)                                    \
+    {                                                          \
+        .lock = SPINLOCK_INIT(text),                           \
+        .waiters = LIST_INIT((q).waiters), .name = text        \
     }
 
 struct waiter {
     struct list node;
     struct thread *thread;
     struct waitq *queue; // NULL: not queued
+    struct wakes_seen wakes;
 };
 
 #define WAIT_UNINTERRUPTIBLE 0u
@@ -61,8 +65,10 @@ UPCALL bool thread_wake(struct thread *t);
         waiter_add(&wait_w, (queue));                  \
         for (;;) {                                     \
             wait_prepare(mode);                        \
+            wakes_see(&wait_w);                        \
             if (condition) {                           \
                 wait_err = 0;                          \
+                wakes_check(&wait_w);                  \
                 break;                                 \
             }                                          \
             if (wait_err)                              \

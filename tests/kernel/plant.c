@@ -5,11 +5,14 @@
 #include "kernel/base/log.h"
 #include "kernel/base/tester.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/aspace.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/task.h"
 #include "kernel/time/callout.h"
 #include "kernel/time/timecounter.h"
 #include "kernel/time/timehands.h"
@@ -232,6 +235,8 @@ static void lock_twice(void)
     spin_lock(&lock_a);
 }
 
+#define LEAKS 5u // a stale word on the stack may hide one
+
 // --- in a system call -------------------------------------------------------
 
 static void spinlock_to_user(void)
@@ -270,7 +275,45 @@ static void uninit_heap(void)
     kfree(a);
 }
 
+// As a fork whose copy of the memory is forgotten.
+static void fork_leak(void)
+{
+    struct aspace *copy;
+    for (u32 i = 0; i < LEAKS; i++) {
+        int err = aspace_fork(current_task()->aspace, &copy);
+        assert(!err);
+    }
+    copy = NULL;
+}
+
+// Members of lists point to it, too.
+static void vnode_leak(void)
+{
+    struct vnode *v;
+    for (u32 i = 0; i < 4 * LEAKS; i++) {
+        int err = vfs_lookup(NULL, "/etc/passwd", 0, &v);
+        assert(!err);
+    }
+}
+
 // --- every checked kernel ---------------------------------------------------
+
+static struct waitq forgetful = WAITQ_INIT(forgetful, "plant w");
+static bool arrived;
+
+static void arrive_in_silence(struct callout *t UNUSED)
+{
+    WRITE_ONCE(arrived, true);
+}
+
+static void forgotten_wake(void)
+{
+    static struct callout timeout;
+    callout_init(&timeout, arrive_in_silence, CALLOUT_INTERRUPT);
+    callout_set(&timeout, clock_now_ns() + NSEC_PER_MSEC);
+    wait_event(&forgetful, READ_ONCE(arrived), WAIT_UNINTERRUPTIBLE,
+               WAIT_FOREVER);
+}
 
 static void write_after_free(void)
 {
@@ -298,8 +341,6 @@ static void deep_recursion(void)
 {
     log_printf("plant: %u\n", recurse(0));
 }
-
-#define LEAKS 5u // a stale word on the stack may hide one
 
 static void lose_objects(void)
 {
@@ -404,6 +445,7 @@ static const struct plant plants[] = {
     { "hang", hang },
     { "mutex-not-owned", mutex_not_owned },
     { "frame-twice", frame_twice },
+    { "forgotten-wake", forgotten_wake },
     { "write-after-free", write_after_free },
     { "deep-recursion", deep_recursion },
     { "text-mismatch", text_mismatch },
@@ -419,6 +461,8 @@ static const struct plant call_plants[] = {
     { "mutex-to-user", mutex_to_user },
     { "uninit-stack", uninit_stack },
     { "uninit-heap", uninit_heap },
+    { "fork-leak", fork_leak },
+    { "vnode-leak", vnode_leak },
     { "wrong-clock", wrong_clock },
     { "wrong-rate", wrong_rate },
 };
