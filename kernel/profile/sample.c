@@ -559,7 +559,8 @@ void sample_take_event(const struct sample_source *source,
         take_or_throttle(source, hit, t);
 }
 
-// A second tick of the same interrupt is charged, and came due, with the first.
+// A further tick in the same interrupt is charged with the first. One of the
+// same source has come due since that one did.
 void sample_take_irq(const struct sample_source *source,
                      const struct sample_hit *hit)
 {
@@ -571,6 +572,9 @@ void sample_take_irq(const struct sample_source *source,
         irq_count_up(LEDGER_SAMPLING);
         t->since = throttle_since(t, this_ledger()->irq_began, sum);
         throttle_add(t, this_ledger()->irq_began, sum);
+        t->source = source;
+    } else if (t->source == source) {
+        t->since = 0;
     }
     if (unlikely(t->since < t->notice))
         take_noticed(source, hit, t, t->since);

@@ -91,6 +91,7 @@ struct throttle {
     u32 outside;  // TSC at its entry, without the sum
     u32 seed;     // of the lots
     u32 since;    // what throttle_since returned (interrupts but NMIs)
+    const void *source; // whose tick that interrupt brought (the same)
     u32 behind;   // below this a tick came due in a handler; 0: none does
     u32 notice;   // `behind`; while each tick has a rare duty: the largest
     struct cost_meter meter;
