@@ -298,21 +298,12 @@ static void vnode_leak(void)
 
 // --- every checked kernel ---------------------------------------------------
 
-static struct waitq forgetful = WAITQ_INIT(forgetful, "plant w");
-static bool arrived;
-
-static void arrive_in_silence(struct callout *t UNUSED)
-{
-    WRITE_ONCE(arrived, true);
-}
-
+// What is waited for happens while the thread sleeps.
 static void forgotten_wake(void)
 {
-    static struct callout timeout;
-    callout_init(&timeout, arrive_in_silence, CALLOUT_INTERRUPT);
-    callout_set(&timeout, clock_now_ns() + NSEC_PER_MSEC);
-    wait_event(&forgetful, READ_ONCE(arrived), WAIT_UNINTERRUPTIBLE,
-               WAIT_FOREVER);
+    static struct waitq forgetful = WAITQ_INIT(forgetful, "plant w");
+    u32 readings = 0;
+    wait_event(&forgetful, readings++, WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
 }
 
 static void write_after_free(void)

@@ -57,6 +57,8 @@ def test_allocations_failed():
     ("lock-not-held", "lockdep: 'plant a' must be held"),
     ("mutex-not-held", "lockdep: 'plant m' must be held"),
     ("deep-recursion", "kernel stack overflow"),
+    ("write-after-free", "kasan: .*free"),
+    ("forgotten-wake", "wakes: 'plant w' is true for 10 s, and nobody wakes"),
 ])
 def test_planted_bug(plant, report):
     check_plant("addresses", plant, report, smp=2)
@@ -75,3 +77,15 @@ def test_planted_bug_in_a_call(plant, report):
                 *options("addresses", tests=True), smp=2)
     assert result.status == 125 and "survived" not in result.output, result
     assert re.search(f"PANIC: {report}", result.console), result
+
+
+@realtime()
+@pytest.mark.parametrize("plant,lost", [
+    ("fork-leak", r"leak: 5 times struct pointer_table, .*\n(  .*\n)*  \w+ fork_leak\+"),
+    ("vnode-leak", r"leak: struct tmpfs_node at \w+ counts 21 references, \d pointers "),
+])
+def test_planted_leak_in_a_call(plant, lost):
+    result = vm(f"echo {plant} >/dev/plant; echo survived",
+                *options("addresses", tests=True), smp=2)
+    assert result.status != 0 and "survived" in result.output, result
+    assert re.search(lost, result.console, re.M), result
