@@ -51,16 +51,16 @@ static void put_symbol(struct chain *out, u32 address, const char *name,
     end_line(&l, out);
 }
 
-static void put_function(struct chain *out, u32 address,
-                         const struct ksym_function *f)
+static void fill(struct sysinfo_function *r, const struct ksym_function *f)
 {
-    struct sysinfo_function *r = chain_add(out);
-    if (!r)
-        return;
-    r->address = address;
     r->size = f->bytes;
     memcpy(r->name, f->name, MIN(f->name_length, sizeof(r->name) - 1));
     memcpy(r->file, f->file, MIN(f->file_length, sizeof(r->file) - 1));
+}
+
+static u32 count_functions(void)
+{
+    return (u32)(text_entries_end - text_entries_start);
 }
 
 // A reader without permission gets one symbol, at the address that kernel
@@ -85,8 +85,14 @@ static int make_functions(struct chain *out, u32 number UNUSED)
 
     for (const u32 *site = text_entries_start; site < text_entries_end;
          site++) {
+        struct sysinfo_function *r = chain_add(out);
+        if (!r)
+            break;
+        r->address = *site;
         if (ksym_function(*site, &f))
-            put_function(out, *site, &f);
+            fill(r, &f);
+        else
+            r->name[0] = r->file[0] = '?';
     }
     return 0;
 }
@@ -95,4 +101,5 @@ SYSINFO_NODE(symbols, .path = "kernel.symbols",
              .type = SYSINFO_TYPE(SYSINFO_TEXT, 0), .make = make_symbols);
 SYSINFO_NODE(functions, .path = "system.functions",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_FUNCTION),
-             .restricted = true, .make = make_functions);
+             .restricted = true, .make = make_functions,
+             .count = count_functions);
