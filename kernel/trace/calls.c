@@ -26,9 +26,9 @@ static u32 pages_for(u32 bytes)
     return (bytes + PAGE_SIZE - 1) / PAGE_SIZE;
 }
 
-static void *table_alloc(u32 bytes)
+static void *table_alloc(u32 bytes, int flags)
 {
-    return vmap_alloc(pages_for(bytes), PROT_R | PROT_W, FRAME_BUFFER);
+    return vmap_alloc(pages_for(bytes), PROT_R | PROT_W, FRAME_BUFFER | flags);
 }
 
 static void table_free(void *p, u32 bytes)
@@ -61,15 +61,15 @@ static bool alloc_tables(struct call_cpu *c, u32 mode)
     if (mode == CALLS_ARCS) {
         c->most = table_entries - 1;
         c->arc_mask = arc_bytes() - sizeof(struct call_arc);
-        c->all_arcs = table_alloc(arc_bytes());
+        c->all_arcs = table_alloc(arc_bytes(), 0);
         return c->all_arcs;
     }
     if (!calls_are_counted(mode))
         return true;
     c->most = table_entries;
     c->bucket_mask = bucket_bytes() - sizeof(struct call_node *);
-    c->nodes = table_alloc(node_bytes());
-    c->buckets = table_alloc(bucket_bytes());
+    c->nodes = table_alloc(node_bytes(), VMAP_UNZEROED);
+    c->buckets = table_alloc(bucket_bytes(), 0);
     if (!c->nodes || !c->buckets)
         return false;
     call_nodes_init(c);
