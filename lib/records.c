@@ -10,6 +10,7 @@
 #define KIND_TEXT16 SYSINFO_FIELD_TEXT
 #define KIND_TEXT24 SYSINFO_FIELD_TEXT
 #define KIND_TEXT32 SYSINFO_FIELD_TEXT
+#define KIND_TEXT40 SYSINFO_FIELD_TEXT
 #define KIND_TEXT64 SYSINFO_FIELD_TEXT
 
 #define FIELD(record, type, field, what, text)            \
@@ -41,12 +42,13 @@ const struct sysinfo_record_type *sysinfo_record_type(u32 record)
 const char *sysinfo_unit_name(u32 unit)
 {
     static const char *const names[SYSINFO_UNITS] = {
-        [SYSINFO_COUNT] = "",      [SYSINFO_ID] = "id",
-        [SYSINFO_BYTES] = "bytes", [SYSINFO_CYCLES] = "cycles",
-        [SYSINFO_NS] = "ns",       [SYSINFO_SECONDS] = "s",
-        [SYSINFO_HZ] = "Hz",       [SYSINFO_FIXED16] = "16.16",
-        [SYSINFO_FLAG] = "flag",   [SYSINFO_STATE] = "state",
-        [SYSINFO_NAME] = "name",   [SYSINFO_TICKS] = "ticks",
+        [SYSINFO_COUNT] = "",          [SYSINFO_ID] = "id",
+        [SYSINFO_BYTES] = "bytes",     [SYSINFO_CYCLES] = "cycles",
+        [SYSINFO_NS] = "ns",           [SYSINFO_SECONDS] = "s",
+        [SYSINFO_HZ] = "Hz",           [SYSINFO_FIXED16] = "16.16",
+        [SYSINFO_FLAG] = "flag",       [SYSINFO_STATE] = "state",
+        [SYSINFO_NAME] = "name",       [SYSINFO_TICKS] = "ticks",
+        [SYSINFO_ADDRESS] = "address",
     };
     return unit < ARRAY_SIZE(names) && names[unit] ? names[unit] : "?";
 }

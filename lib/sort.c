@@ -23,20 +23,21 @@ static void swap(u8 *a, u8 *b, size_t size)
     }
 }
 
-// Moves object `i` down until no child of it is greater. Children of i: 2i+1
-// and 2i+2, if below `count`.
-static void sink(u8 *base, size_t i, size_t count, size_t size,
+// The heap is upside down: object i is i * size below the root, which is the
+// last. Moves object `i` until no child of it is less. Children of i: 2i+1 and
+// 2i+2, if below `count`.
+static void sink(u8 *root, size_t i, size_t count, size_t size,
                  bool (*less)(const void *, const void *))
 {
     assert_checked(i < count);
     while (i < count / 2) {
         size_t child = 2 * i + 1;
         if (child + 1 < count &&
-            less(base + child * size, base + (child + 1) * size))
+            less(root - (child + 1) * size, root - child * size))
             child++;
-        if (!less(base + i * size, base + child * size))
+        if (!less(root - child * size, root - i * size))
             return;
-        swap(base + i * size, base + child * size, size);
+        swap(root - i * size, root - child * size, size);
         i = child;
     }
 }
@@ -51,17 +52,23 @@ static bool in_order(const u8 *base, size_t count, size_t size,
     return true;
 }
 
+void sort_first(void *base, size_t count, size_t size, size_t wanted,
+                bool (*less)(const void *a, const void *b))
+{
+    assert(less && size && (base || !count));
+    if (in_order(base, count, size, less)) // linkers often write sorted tables
+        return;
+    u8 *next = base, *root = next + (count - 1) * size;
+    for (size_t i = count / 2; i-- > 0;)
+        sink(root, i, count, size, less);
+    for (size_t left = count; wanted-- > 0 && left-- > 1; next += size) {
+        swap(next, root, size); // the heap's last object, and the least
+        sink(root, 0, left, size, less);
+    }
+}
+
 void sort(void *base, size_t count, size_t size,
           bool (*less)(const void *a, const void *b))
 {
-    assert(less && size && (base || !count));
-    u8 *bytes = base;
-    if (in_order(base, count, size, less)) // linkers often write sorted tables
-        return;
-    for (size_t i = count / 2; i-- > 0;)
-        sink(bytes, i, count, size, less);
-    for (size_t last = count; last-- > 1;) {
-        swap(bytes, bytes + last * size, size);
-        sink(bytes, 0, last, size, less);
-    }
+    sort_first(base, count, size, count, less);
 }

@@ -57,6 +57,7 @@ enum sysinfo_unit {
     SYSINFO_STATE,   // enum sysinfo_state
     SYSINFO_NAME,    // of texts
     SYSINFO_TICKS,   // of a counter other than the TSC
+    SYSINFO_ADDRESS, // of the kernel's code
     SYSINFO_UNITS
 };
 
@@ -436,6 +437,15 @@ enum sysinfo_state {
     F(r, U64, count, COUNT, "times")            \
     F(r, TEXT64, meaning, NAME, "what is done about it")
 
+// system.functions: what call tracing can choose (<strobe/calls.h>), ascending
+// by address. A function from a header has the file of the object that it was
+// compiled into.
+#define SYSINFO_FUNCTION_FIELDS(F, r)           \
+    F(r, U32, address, ADDRESS, "of its entry") \
+    F(r, U32, size, BYTES, "of its code")       \
+    F(r, TEXT40, name, NAME, "of the function") \
+    F(r, TEXT40, file, NAME, "its source")
+
 #define SYSINFO_RECORDS(R)    \
     R(UPTIME, uptime)         \
     R(CPU, cpu)               \
@@ -467,7 +477,8 @@ enum sysinfo_state {
     R(READING, reading)       \
     R(USB, usb)               \
     R(NET, net)               \
-    R(DISK, disk)
+    R(DISK, disk)             \
+    R(FUNCTION, function)
 
 // ---- generated from the tables
 
@@ -492,6 +503,7 @@ typedef int64_t sysinfo_s64 __attribute__((aligned(4)));
 #define SYSINFO_MEMBER_TEXT16(name) char name[16];
 #define SYSINFO_MEMBER_TEXT24(name) char name[24];
 #define SYSINFO_MEMBER_TEXT32(name) char name[32];
+#define SYSINFO_MEMBER_TEXT40(name) char name[40];
 #define SYSINFO_MEMBER_TEXT64(name) char name[64];
 #define SYSINFO_MEMBER(r, type, name, unit, meaning) SYSINFO_MEMBER_##type(name)
 

@@ -38,8 +38,8 @@ enum trace_file_kind {
     // What sensors had: chunks of <strobe/sensor_recording.h>. The bodies of
     // all these, one after the other, are a recording without its head.
     TRACE_FILE_SENSORS,
-    // If functions are traced: the text of system.functions, a line of each:
-    // ADDRESS SIZE NAME FILE.
+    // If functions are traced: text, a line of each in system.functions:
+    // ADDRESS SIZE NAME FILE, the address in hexadecimal.
     TRACE_FILE_FUNCTIONS,
     // text: what the counters of sched/pmc count, a line of each.
     TRACE_FILE_COUNTERS,

@@ -51,8 +51,9 @@ void slab_for_each(void (*fn)(const struct slab_cache *c, void *arg),
                    void *arg);
 
 // Virtually contiguous kernel memory with an unmapped guard page below it, for
-// stacks and large rings. `use`: enum frame_use. Zeroed, but for FRAME_KSTACK.
-// NULL when out of memory. Does not sleep.
+// stacks and large rings. `use`: enum frame_use; zeroed, unless VMAP_UNZEROED
+// is added. NULL when out of memory. Does not sleep.
+#define VMAP_UNZEROED 0x100
 void *vmap_alloc(u32 pages, u32 prot, int use);
 void vmap_free(void *va, u32 pages);
 // That no memory has, those included that await a flush of the TLBs.

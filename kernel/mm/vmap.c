@@ -133,10 +133,11 @@ static void map_frame(u32 va, paddr_t paddr, u32 prot)
     assert(!err); // all kernel page tables are allocated at start-up
 }
 
-static bool map_page(u32 va, u32 prot, enum frame_use use)
+static bool map_page(u32 va, u32 prot, int use)
 {
-    u32 zero = use == FRAME_KSTACK ? 0 : FRAME_ZERO;
-    struct frame *f = frame_alloc(0, FRAME_ANY | zero, use);
+    u32 zero = use & VMAP_UNZEROED ? 0 : FRAME_ZERO;
+    struct frame *f = frame_alloc(0, FRAME_ANY | zero,
+                                  (enum frame_use)(use & ~VMAP_UNZEROED));
     if (!f)
         return false;
     map_frame(va, frame_paddr(f), prot);
@@ -198,7 +199,7 @@ void *vmap_alloc(u32 pages, u32 prot, int use)
         return NULL;
     u32 va = (u32)page_address(first);
     for (u32 i = 0; i < pages; i++) {
-        if (!map_page(va + i * PAGE_SIZE, prot, (enum frame_use)use)) {
+        if (!map_page(va + i * PAGE_SIZE, prot, use)) {
             release(first, i, pages);
             return NULL;
         }
@@ -244,7 +245,8 @@ void *kstack_alloc(void)
     if (stack)
         kasan_open(stack, KSTACK_SIZE);
     else
-        stack = vmap_alloc(KSTACK_PAGES, PROT_R | PROT_W, FRAME_KSTACK);
+        stack = vmap_alloc(KSTACK_PAGES, PROT_R | PROT_W,
+                           FRAME_KSTACK | VMAP_UNZEROED);
     return stack;
 }
 

@@ -91,6 +91,11 @@ static int make_protection(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
+static u32 one(void)
+{
+    return 1;
+}
+
 SYSINFO_NODE(protection, .path = "system.protection",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_PROTECTION),
-             .make = make_protection, .restricted = true);
+             .make = make_protection, .count = one, .restricted = true);

@@ -47,7 +47,8 @@ static u32 entry_size(const struct sysinfo_node *n)
     }
 }
 
-static int make(const struct sysinfo_node *n, u32 number, struct chain *out)
+static int make(const struct sysinfo_node *n, u32 number, bool size_only,
+                struct chain *out)
 {
     assert_may_sleep();
     int err;
@@ -55,20 +56,35 @@ static int make(const struct sysinfo_node *n, u32 number, struct chain *out)
     chain_init(out, entry_size(n));
     if (n->restricted && !may_profile_everything())
         return -EPERM;
+    if (size_only && n->count) {
+        out->count = n->count();
+        return 0;
+    }
     err = n->make(out, number);
     return err ? err : out->error;
 }
 
-int sysinfo_data(const char *path, size_t len, struct chain *out)
+static int data_of(const char *path, size_t len, bool size_only,
+                   struct chain *out)
 {
     bool above;
     u32 number;
     const struct sysinfo_node *n = find(path, len, &number, &above);
 
     if (n)
-        return make(n, number, out);
+        return make(n, number, size_only, out);
     chain_init(out, 1);
     return above ? 0 : -ENOENT;
+}
+
+int sysinfo_data(const char *path, size_t len, struct chain *out)
+{
+    return data_of(path, len, false, out);
+}
+
+int sysinfo_size(const char *path, size_t len, struct chain *out)
+{
+    return data_of(path, len, true, out);
 }
 
 // Whether a path with a number in it exists: asks the number's node.
@@ -80,7 +96,7 @@ static int check_exists(const struct sysinfo_node *n, u32 number)
 
     if (!strchr(n->path, '#'))
         return 0;
-    err = make(n, number, &out);
+    err = make(n, number, false, &out);
     chain_free(&out);
     return err;
 }

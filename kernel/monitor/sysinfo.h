@@ -22,6 +22,9 @@ struct sysinfo_node {
     // `number` is the number that "#" matched, else 0. Thread context; may
     // sleep. 0; -ENOENT: there is no such number; -ENOMEM.
     int (*make)(struct chain *out, u32 number);
+    // The number of records, where it is known without making them. May be
+    // NULL.
+    u32 (*count)(void);
     // For a path that ends in "#": appends the valid numbers, as u32.
     int (*list)(struct chain *numbers);
     // Only for root and the users of profile_users=; others get -EPERM.
@@ -36,5 +39,7 @@ struct sysinfo_node {
 // is to be freed in any case. 0, -ENOENT, -ENOMEM, -EPERM.
 int sysinfo_data(const char *path, size_t len, struct chain *out);
 int sysinfo_keys(const char *path, size_t len, struct chain *out);
+// As sysinfo_data, but the number of entries alone is right.
+int sysinfo_size(const char *path, size_t len, struct chain *out);
 // The type word (positive), or -ENOENT, -ENOMEM.
 int sysinfo_type(const char *path, size_t len);

@@ -188,9 +188,9 @@ static void release(void)
     memset(&trace, 0, sizeof(trace));
 }
 
-static int start(void)
+static void start(void)
 {
-    return calls_start(trace.functions, trace.options.function_count);
+    calls_start(trace.functions, trace.options.function_count);
 }
 
 static int allocate_and_start(void)
@@ -207,10 +207,10 @@ static int allocate_and_start(void)
         return err;
     if (calls_have_frames(o->mode) && !give_all())
         err = -ENOMEM;
-    if (!err && !o->paused)
-        err = start();
     if (err)
         calls_free();
+    else if (!o->paused)
+        start();
     return err;
 }
 
@@ -291,18 +291,15 @@ void call_trace_end(void)
     mutex_unlock(&trace_mutex);
 }
 
-int call_trace_pause(bool pause)
+void call_trace_pause(bool pause)
 {
-    int err = 0;
     mutex_lock(&trace_mutex);
     if (pause && !trace.paused)
         calls_stop();
     else if (!pause && trace.paused)
-        err = start();
-    if (!err)
-        trace.paused = pause;
+        start();
+    trace.paused = pause;
     mutex_unlock(&trace_mutex);
-    return err;
 }
 
 // --- reports ----------------------------------------------------------------

@@ -25,7 +25,7 @@ int call_trace_begin_events(const struct calls_options *o, u32 *functions,
                             struct trace_ring *const *rings) MUST_CHECK;
 // Of who has begun it:
 void call_trace_end(void);
-int call_trace_pause(bool pause); // 0 or -ENOMEM
+void call_trace_pause(bool pause);
 // There is a trace: what struct trace_info says of it.
 void call_trace_losses(u64 *too_deep, u64 *no_frames);
 // 0 or -EFAULT

@@ -234,9 +234,10 @@ static int serve_trace(struct kbox *k, const struct ipc_call *m)
         return -ENOSYS;
     if (command == SPROFILE_M_END)
         return end_trace(k);
-    if (command == SPROFILE_M_PAUSE)
-        return call_trace_pause(m->arg[1] != 0);
-    return -EINVAL;
+    if (command != SPROFILE_M_PAUSE)
+        return -EINVAL;
+    call_trace_pause(m->arg[1] != 0);
+    return 0;
 }
 
 static int serve(struct phone *p, const struct ipc_call *m)

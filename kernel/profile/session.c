@@ -293,7 +293,6 @@ static struct session *alloc_session(struct task *task,
         vmap_alloc(session_pages(), PROT_R | PROT_W, FRAME_BUFFER);
     if (!s)
         return NULL;
-    memset(s, 0, session_bytes());
     struct stream *stream = &s->stream;
     stream_init(stream, &sampling, task, o->flags);
     for (u32 i = 0; i < cpu_count; i++)

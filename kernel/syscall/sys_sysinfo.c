@@ -41,7 +41,8 @@ static s32 read_node(reader read, u32 path_addr, u32 path_len, u32 to, u32 size)
 
 s32 sys_sysinfo_get_data(u32 name, u32 name_size, u32 buffer, u32 size)
 {
-    return read_node(sysinfo_data, name, name_size, buffer, size);
+    return read_node(size ? sysinfo_data : sysinfo_size, name, name_size,
+                     buffer, size);
 }
 
 s32 sys_sysinfo_get_keys(u32 name, u32 name_size, u32 buffer, u32 size)

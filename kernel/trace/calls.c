@@ -15,8 +15,8 @@
 #include "kernel/trace/patch.h"
 #include "lib/string.h"
 
-static struct text_edit *edits; // those that stop the trace
-static u32 edit_count;
+static const u32 *traced; // sites
+static u32 traced_count;
 static u64 began, elapsed; // TSC; cycles of the earlier intervals
 
 // --- tables -----------------------------------------------------------------
@@ -26,9 +26,9 @@ static u32 pages_for(u32 bytes)
     return (bytes + PAGE_SIZE - 1) / PAGE_SIZE;
 }
 
-static void *table_alloc(u32 bytes)
+static void *table_alloc(u32 bytes, int flags)
 {
-    return vmap_alloc(pages_for(bytes), PROT_R | PROT_W, FRAME_BUFFER);
+    return vmap_alloc(pages_for(bytes), PROT_R | PROT_W, FRAME_BUFFER | flags);
 }
 
 static void table_free(void *p, u32 bytes)
@@ -61,15 +61,15 @@ static bool alloc_tables(struct call_cpu *c, u32 mode)
     if (mode == CALLS_ARCS) {
         c->most = table_entries - 1;
         c->arc_mask = arc_bytes() - sizeof(struct call_arc);
-        c->all_arcs = table_alloc(arc_bytes());
+        c->all_arcs = table_alloc(arc_bytes(), 0);
         return c->all_arcs;
     }
     if (!calls_are_counted(mode))
         return true;
     c->most = table_entries;
     c->bucket_mask = bucket_bytes() - sizeof(struct call_node *);
-    c->nodes = table_alloc(node_bytes());
-    c->buckets = table_alloc(bucket_bytes());
+    c->nodes = table_alloc(node_bytes(), VMAP_UNZEROED);
+    c->buckets = table_alloc(bucket_bytes(), 0);
     if (!c->nodes || !c->buckets)
         return false;
     call_nodes_init(c);
@@ -147,7 +147,7 @@ static void end(void *sp)
     elapsed += now - began;
 }
 
-static void set_edit(struct text_edit *e, u32 site, bool on)
+static void patch(bool on)
 {
     static const char *const stubs[] = {
         [CALLS_ARCS] = trace_arc,
@@ -155,38 +155,22 @@ static void set_edit(struct text_edit *e, u32 site, bool on)
         [CALLS_EVENTS] = trace_enter,
         [CALLS_ENTRIES] = trace_call,
     };
-    e->site = site;
-    text_call(on ? e->new : e->old, site, (u32)stubs[call_trace.mode]);
-    memcpy(on ? e->old : e->new, text_nop, TEXT_SITE);
+    text_patch(traced, traced_count, (u32)stubs[call_trace.mode], on);
 }
 
-int calls_start(const u32 *sites, u32 count)
+void calls_start(const u32 *sites, u32 count)
 {
     assert(call_trace.mode && !call_trace.running);
-    u32 bytes = MAX(count, 1u) * sizeof(*edits);
-    struct text_edit *on = kmalloc(bytes);
-    edits = kmalloc(bytes);
-    if (!on || !edits) {
-        kfree(on);
-        kfree(edits);
-        return -ENOMEM;
-    }
-    for (u32 i = 0; i < count; i++) {
-        set_edit(&on[i], sites[i], true);
-        set_edit(&edits[i], sites[i], false);
-    }
-    edit_count = count;
+    traced = sites;
+    traced_count = count;
     stop_machine(begin, NULL);
-    text_patch(on, count);
-    kfree(on);
-    return 0;
+    patch(true);
 }
 
 void calls_stop(void)
 {
     assert(call_trace.running);
-    text_patch(edits, edit_count);
-    kfree(edits);
+    patch(false);
     stop_machine(end, (void *)frame_pointer());
 }
 

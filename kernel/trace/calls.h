@@ -110,9 +110,9 @@ void call_trace_interrupt(struct call_cpu *c, const struct trapframe *tf,
 int calls_alloc(const struct call_trace *what, u32 entries,
                 struct trace_ring *const *rings);
 void calls_free(void); // the trace is stopped
-// Begins to trace the functions with these sites, ascending, and ceases to. 0
-// or -ENOMEM: nothing has changed.
-int calls_start(const u32 *sites, u32 count);
+// Begins to trace the functions with these sites, ascending, and ceases to:
+// until then the array must exist.
+void calls_start(const u32 *sites, u32 count);
 void calls_stop(void);
 
 // Fills the counts in `info`, and `records`, all of one instant, unless there

@@ -1,4 +1,4 @@
-// Patches of the kernel's code: lists of edits, branches, and their statistics.
+// Patches of the kernel's code: calls, branches, and their statistics.
 //
 // `patch_mutex` guards the users of branches, and the statistics. At start-up
 // there is one CPU and no thread: no lock is needed.
@@ -17,23 +17,13 @@ static struct mutex patch_mutex = MUTEX_INIT(patch_mutex, "text patches");
 static u32 patched, patches; // sites that differ from a NOP; calls
 static u64 longest;          // TSC cycles from open to close
 
-// Either a list, or a branch.
+// Either calls, or a branch.
 struct patch {
-    const struct text_edit *edits;
-    u32 count;
+    const u32 *sites;
+    u32 count, target;
     const struct branch *branch;
     bool on;
 };
-
-static u32 changes_of_patched(const struct text_edit *edits, u32 count)
-{
-    u32 more = 0;
-    for (u32 i = 0; i < count; i++) {
-        more += !memcmp(edits[i].old, text_nop, TEXT_SITE);
-        more -= !memcmp(edits[i].new, text_nop, TEXT_SITE);
-    }
-    return more;
-}
 
 static void write_branch(const struct patch *p)
 {
@@ -56,7 +46,7 @@ static void write_all(void *arg)
     if (p->branch)
         write_branch(p);
     else
-        text_write_all(p->edits, p->count);
+        text_write_calls(p->sites, p->count, p->target, p->on);
     text_close();
     longest = MAX(longest, rdtsc() - began);
     patches++;
@@ -93,11 +83,11 @@ static void run(struct patch *p)
     irq_restore(flags);
 }
 
-void text_patch(const struct text_edit *edits, u32 count)
+void text_patch(const u32 *sites, u32 count, u32 target, bool on)
 {
     lock();
-    run(&(struct patch){ .edits = edits, .count = count });
-    patched += changes_of_patched(edits, count);
+    run(&(struct patch){ sites, count, target, .on = on });
+    patched += on ? count : -count;
     unlock();
 }
 

@@ -38,7 +38,6 @@ bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake, bool flight)
     u8 *at = vmap_alloc(pages, PROT_R | PROT_W, FRAME_BUFFER);
     if (!at)
         return false;
-    memset(at, 0, pages * PAGE_SIZE);
     *r = (struct trace_ring){
         .shared = (struct sensor_trace *)(at + SENSOR_DATA),
         .bytes = at + SENSOR_DATA + sensor_trace_head(bytes),

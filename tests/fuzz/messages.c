@@ -18,16 +18,13 @@
 
 void functions_prepare(void)
 {
-    size_t size;
-    char *text = sysinfo_read("system.functions", &size), *line = text;
+    size_t count;
+    struct sysinfo_function *all =
+        sysinfo_read_function("system.functions", &count);
 
-    while (line && *line && shared->function_count < FUNCTIONS_MAX) {
-        shared->functions[shared->function_count++] =
-            (uint32_t)strtoul(line, NULL, 16);
-        line = strchr(line, '\n');
-        line += line != NULL;
-    }
-    free(text);
+    for (size_t i = 0; i < count && i < FUNCTIONS_MAX; i++)
+        shared->functions[shared->function_count++] = all[i].address;
+    free(all);
 }
 
 uint32_t some_functions(struct draw *d, uint32_t *out, uint32_t most)

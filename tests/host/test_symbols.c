@@ -421,6 +421,25 @@ static void sorting(void **state UNUSED)
     }
 }
 
+// The first ones are those of a sort of all, and none is lost.
+static void sorting_the_first(void **state UNUSED)
+{
+    u32 numbers[100], sorted[100];
+    for (u32 round = 0; round < 3000; round++) {
+        u32 n = random_below(ARRAY_SIZE(numbers) + 1);
+        u32 wanted = random_below(n + 3);
+        for (u32 i = 0; i < n; i++)
+            numbers[i] = sorted[i] = random_below(round % 3 ? 1000 : 5);
+        sort(sorted, n, sizeof(*sorted), u32_less);
+        sort_first(numbers, n, sizeof(*numbers), wanted, u32_less);
+        for (u32 i = 0; i < n && i < wanted; i++)
+            assert_int_equal(numbers[i], sorted[i]);
+        sort(numbers, n, sizeof(*numbers), u32_less);
+        for (u32 i = 0; i < n; i++)
+            assert_int_equal(numbers[i], sorted[i]);
+    }
+}
+
 static void map_of_jit(void **state UNUSED)
 {
     static const char text[] = "1000 20 first\n"
@@ -481,6 +500,7 @@ int main(void)
         cmocka_unit_test(damaged_nm_text),
         cmocka_unit_test(fast_enough),
         cmocka_unit_test(sorting),
+        cmocka_unit_test(sorting_the_first),
     };
     random_init();
     int failed = cmocka_run_group_tests_name("symbols", tests, NULL, NULL);

@@ -13,6 +13,7 @@
 
 #define ROUNDS 25u // on one CPU
 #define NMI_PERIOD (50 * NSEC_PER_USEC)
+#define CALL 0xe8 // the instruction's first byte
 
 // What the patched functions call: it changes nothing but a count.
 u32 stub_calls;
@@ -28,17 +29,9 @@ static u32 sites(void)
     return (u32)(text_entries_end - text_entries_start);
 }
 
-// Lists that make all entries call the stub, and that undo it.
-static struct text_edit *all_edits(bool on)
+static void patch_all(bool on)
 {
-    struct text_edit *edits = kmalloc(sites() * sizeof(*edits));
-    for (u32 i = 0; edits && i < sites(); i++) {
-        u32 site = text_entries_start[i];
-        edits[i].site = site;
-        text_call(on ? edits[i].new : edits[i].old, site, (u32)stub);
-        memcpy(on ? edits[i].old : edits[i].new, text_nop, TEXT_SITE);
-    }
-    return edits;
+    text_patch(text_entries_start, sites(), (u32)stub, on);
 }
 
 // --- all function entries, under load ---------------------------------------
@@ -64,20 +57,18 @@ static struct timer *start_nmis(void)
 
 KERNEL_TEST(patch_all_entries)
 {
-    struct text_edit *on = all_edits(true), *off = all_edits(false);
     u32 before = text_checksum();
-    expect(on && off && sites() > 1000);
+    expect(sites() > 1000);
     struct timer *t = start_nmis();
     nmis = 0;
     start_load();
     u32 rounds = test_rounds(ROUNDS);
-    for (u32 i = 0;
-         on && off && (i < rounds || (t && READ_ONCE(nmis) <= ROUNDS)); i++) {
+    for (u32 i = 0; i < rounds || (t && READ_ONCE(nmis) <= ROUNDS); i++) {
         u32 calls = READ_ONCE(stub_calls);
-        text_patch(on, sites());
+        patch_all(true);
         while (READ_ONCE(stub_calls) - calls <= 100)
             sleep_ms(1);
-        text_patch(off, sites());
+        patch_all(false);
         expect(text_checksum() == before);
         calls = READ_ONCE(stub_calls);
         sleep_ms(1);
@@ -87,24 +78,23 @@ KERNEL_TEST(patch_all_entries)
     end_load(0);
     if (t)
         timer_release(t);
-    kfree(on);
-    kfree(off);
 }
 
 // Single entries.
 KERNEL_TEST(patch_each_entry)
 {
-    struct text_edit *on = all_edits(true), *off = all_edits(false);
     u32 before = text_checksum();
     u32 step = 2 * sites() / test_rounds(400);
-    for (u32 i = 0; on && off && i < sites(); i += 1 + test_random() % step) {
-        text_patch(&on[i], 1);
-        expect(*(u8 *)on[i].site == on[i].new[0]);
-        text_patch(&off[i], 1);
+    for (u32 i = 0; i < sites(); i += 1 + test_random() % step) {
+        const u32 *site = &text_entries_start[i];
+        const u8 *code = (const u8 *)*site;
+        u32 distance;
+        text_patch(site, 1, (u32)stub, true);
+        memcpy(&distance, code + 1, sizeof(distance));
+        expect(code[0] == CALL && *site + TEXT_SITE + distance == (u32)stub);
+        text_patch(site, 1, (u32)stub, false);
     }
     expect(text_checksum() == before);
-    kfree(on);
-    kfree(off);
 }
 
 // --- branches ---------------------------------------------------------------
@@ -176,12 +166,9 @@ static u32 instructions(u64 cycles)
 // (tools/bench/run reads this.)
 KERNEL_TEST(patch_cost)
 {
-    struct text_edit *on = all_edits(true), *off = all_edits(false);
     struct sysinfo_text report;
-    if (!on || !off)
-        return; // a small machine
-    text_patch(on, sites());
-    text_patch(off, sites());
+    patch_all(true);
+    patch_all(false);
     text_report(&report); // before it, nothing patches as many sites
     expect(twenty_sites() == 0);
     u64 began = rdtsc();
@@ -192,8 +179,6 @@ KERNEL_TEST(patch_cost)
     log_printf("patches: %u entries stop the machine for %u, 20 sites of a "
                "branch take %u instructions\n",
                sites(), instructions(report.longest), instructions(branch));
-    kfree(on);
-    kfree(off);
 }
 
 // --- an interrupt at each instruction around a site -------------------------
@@ -213,20 +198,12 @@ static struct callout toggle_callout;
 static bool is_on;
 static u32 toggles, calls_when_toggled;
 
-static struct text_edit edit_of(bool on)
-{
-    struct text_edit e = { .site = (u32)patched };
-    text_call(on ? e.new : e.old, e.site, (u32)stub);
-    memcpy(on ? e.old : e.new, text_nop, TEXT_SITE);
-    return e;
-}
-
 // Only the interrupted CPU runs the function: the others need not wait.
 static void toggle(struct callout *c UNUSED)
 {
-    struct text_edit e = edit_of(!is_on);
+    u32 site = (u32)patched;
     text_open();
-    text_write(e.site, e.old, e.new);
+    text_write_calls(&site, 1, (u32)stub, !is_on);
     text_close();
     is_on = !is_on;
     toggles++;

@@ -127,6 +127,25 @@ KERNEL_TEST(sysinfo_every_node_can_be_read)
     expect(buffers() == before);
 }
 
+KERNEL_TEST(sysinfo_counts_without_making)
+{
+    u32 before = buffers(), counting = 0;
+    LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
+        const char *path = (*n)->path;
+        struct chain data, size;
+        if (!(*n)->count)
+            continue;
+        expect(!sysinfo_data(path, strlen(path), &data));
+        expect(!sysinfo_size(path, strlen(path), &size));
+        expect(data.count && chain_bytes(&size) == chain_bytes(&data));
+        expect(!size.first);
+        chain_free(&data);
+        chain_free(&size);
+        counting++;
+    }
+    expect(counting && buffers() == before);
+}
+
 KERNEL_TEST(sysinfo_paths_that_lead_nowhere)
 {
     static const char *const wrong[] = {

@@ -1,10 +1,11 @@
 """kgmon: a histogram of the kernel and its calls, as gprof of binutils reads them."""
 import re
+import shutil
 import subprocess
 
 import pytest
 
-from machine import ROOT, batch, vm
+from machine import KERNEL, ROOT, batch, vm
 from monitor import by_tools
 
 # N bytes, and three lines of statistics, to /dev/null: N + 3 calls of `discard`.
@@ -145,6 +146,28 @@ def test_other_users(results):
     assert "another user has begun it" in result.errors
     assert "may profile its own tasks only" in result.errors
     assert "kgmon: running" in result.output
+
+
+def tool(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_a_kernel_without_symbols_has_no_histogram(tmp_path):
+    """The list is empty: there is nothing before its end to search."""
+    kernel = shutil.copy(KERNEL, tmp_path)
+    count = int(re.search(r"^(\w+) \w ksym_count$", tool("nm", kernel), re.MULTILINE)[1],
+                16)
+    parts = [[int(n, 16) for n in row.split()] for row in re.findall(
+        r"^ *LOAD +(\w+ \w+ \w+ \w+)", tool("readelf", "-lW", kernel), re.MULTILINE)]
+    (offset,) = (start + count - address for start, address, _, size in parts
+                 if address <= count < address + size)
+    with open(kernel, "r+b") as file:
+        file.seek(offset)
+        file.write(bytes(4))
+    result = vm("sysinfo kernel.symbols | wc -c; kgmon -b; echo $?; pidof kgmon",
+                "--kernel", kernel, smp=1)
+    assert result.output == "0\n1\n", result
+    assert result.errors == "kgmon: the kernel's symbols: it has none\n", result
 
 
 GDB = """

@@ -173,7 +173,14 @@ def test_the_same_as_busybox(outputs):
 def test_list_of_nodes(outputs):
     lines = outputs["sysinfo"].output.splitlines()
     assert lines[0].split() == ["Node", "Holds", "Children"]
-    nodes = {line.split()[0] for line in lines[1:]}
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1:]}
+    nodes = set(rows)
+    assert rows["kernel.version"] == rows["kernel.symbols"] == ["text"]
+    assert rows["system.protection"] == ["1", "record:", "protection"]
+    functions = outputs["sysinfo system.functions"].output.splitlines()[1:]
+    assert rows["system.functions"] == [str(len(functions)), "records:", "function"]
+    assert rows["system.snapshots.taken"][0].isdigit()
+    assert rows["system.tasks"][1:] == ["records:", "task", rows["system.tasks"][0]]
     assert {"system.cpus", "system.tasks", "kernel.version"} <= nodes
     assert not any(re.search(r"\.\d", node) for node in nodes)
     assert "system.cpus" in outputs["sysinfo system"].output
@@ -246,7 +253,7 @@ def test_functions_are_those_of_the_symbol_table_with_their_files(outputs):
                         capture_output=True, text=True).stdout
     known = set(re.findall(r"^(\w+) (\w+) [tTwW] (\S+)$", nm, re.MULTILINE))
     functions = [line.split() for line in
-                 outputs["sysinfo system.functions"].output.splitlines()]
+                 outputs["sysinfo system.functions"].output.splitlines()[1:]]
     assert len(functions) > 1000
     for address, size, name, file in functions:
         assert (address, f"{int(size):08x}", name) in known, name

@@ -78,7 +78,9 @@ static void make_bins(void)
 
     if (!text)
         fail(1, "the kernel's symbols: %s", strerror(errno));
-    char *last = size > 0 ? memrchr(text, '\n', size - 1) : NULL;
+    if (!size)
+        fail(1, "the kernel's symbols: it has none");
+    char *last = memrchr(text, '\n', size - 1);
     uint32_t low = strtoul(text, NULL, 16) & -KGMON_BIN_BYTES;
     if (!last || low < KERNEL_BASE)
         fail(1, "the kernel's symbols: %s", kbox_problem(EPERM));

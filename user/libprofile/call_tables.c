@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TIME_SIZE 24
+#define TIME_SIZE (NUMBER_SIZE + 2)
 #define NONE UINT32_MAX
 
 // --- numbers ----------------------------------------------------------------
@@ -29,8 +29,8 @@ static const char *time_text(char out[TIME_SIZE], double ns)
         ns /= 1000;
         unit++;
     }
-    int digits = !unit ? 0 : ns < 9.995 ? 2 : 1;
-    snprintf(out, TIME_SIZE, "%.*f%s", digits, ns, units[unit]);
+    unsigned digits = !unit ? 0 : ns < 9.995 ? 2 : 1;
+    strcpy(put_fixed(out, ns, digits), units[unit]);
     return out;
 }
 
@@ -40,6 +40,14 @@ static void add_time(struct table *t, const struct call_printing *c,
     char text[TIME_SIZE];
 
     table_add_text(t, cycles ? time_text(text, call_ns(c, cycles)) : "-");
+}
+
+static void add_count(struct table *t, uint64_t count)
+{
+    char text[NUMBER_SIZE];
+
+    put_decimal(text, count);
+    table_add_text(t, text);
 }
 
 static void *get_memory(size_t count, size_t size)
@@ -133,13 +141,13 @@ static void add_numbers(struct table *t, const struct call_printing *c,
                         const struct call_function *f, uint64_t all)
 {
     bool returned = f->calls > f->open;
+    char text[NUMBER_SIZE + 1] = "-";
 
-    table_add(t, "%" PRIu64, f->calls);
+    if (!call_is_root(f->function))
+        strcpy(put_fixed(text, percent((double)f->own, (double)all), 2), "%");
+    add_count(t, f->calls);
     add_time(t, c, f->own);
-    if (call_is_root(f->function))
-        table_add(t, "-");
-    else
-        table_add(t, "%.2f%%", percent((double)f->own, (double)all));
+    table_add_text(t, text);
     add_time(t, c, f->total);
     add_time(t, c, f->blocked);
     add_time(t, c, f->interrupted);
@@ -154,20 +162,35 @@ static void put_open(FILE *out, uint64_t open)
         fprintf(out, " (%" PRIu64 " not returned)", open);
 }
 
-static char *name_with_open(const struct call_printing *c, uint32_t function,
-                            uint64_t open)
-{
-    char *text = NULL;
+// The last cell of a row is what is put into `out`, whose bytes are *text.
+struct last_cell {
+    FILE *out;
+    char *text;
     size_t size;
-    FILE *f = open_memstream(&text, &size);
+};
 
-    if (f) {
-        fputs(c->name(c->arg, function), f);
-        put_open(f, open);
-    }
-    if (!f || fclose(f) != 0)
+static void open_cells(struct last_cell *l)
+{
+    l->text = NULL;
+    l->out = open_memstream(&l->text, &l->size);
+    if (!l->out)
         fail(1, "not enough memory for the report");
-    return text;
+}
+
+static void add_cell(struct table *t, struct last_cell *l, uint64_t open)
+{
+    put_open(l->out, open);
+    fputc('\0', l->out);
+    if (fflush(l->out) != 0)
+        fail(1, "not enough memory for the report");
+    table_add_text(t, l->text);
+    rewind(l->out);
+}
+
+static void close_cells(struct last_cell *l)
+{
+    fclose(l->out);
+    free(l->text);
 }
 
 static void put_rest(const struct call_printing *c, uint32_t shown,
@@ -215,6 +238,7 @@ void call_print_functions(const struct call_printing *c,
     uint32_t count;
     struct call_function *list = call_functions(p, &count);
     struct ranked *order = get_memory(count, sizeof(*order));
+    struct last_cell name;
 
     if (!list)
         fail(1, "not enough memory for the report");
@@ -226,15 +250,16 @@ void call_print_functions(const struct call_printing *c,
             order[count++] =
                 rank(c, i, list[i].own, list[i].calls, list[i].function);
     }
-    sort(order, count, sizeof(*order), by_rank);
+    sort_first(order, count, sizeof(*order), limit(c, count), by_rank);
     table_init(&t, columns, COLUMNS);
+    open_cells(&name);
     for (uint32_t i = 0; i < limit(c, count); i++) {
         const struct call_function *f = &list[order[i].index];
         add_numbers(&t, c, f, all);
-        char *name = name_with_open(c, f->function, f->open);
-        table_add_text(&t, name);
-        free(name);
+        fputs(c->name(c->arg, f->function), name.out);
+        add_cell(&t, &name, f->open);
     }
+    close_cells(&name);
     table_print(&t, c->out);
     put_rest(c, limit(c, count), count, "functions");
     put_roots(c, p);
@@ -244,33 +269,42 @@ void call_print_functions(const struct call_printing *c,
 
 // --- paths ------------------------------------------------------------------
 
-// The paths by rank.
-static uint32_t *flat_order(const struct call_printing *c,
-                            const struct call_paths *p, bool by_total)
+static uint32_t *all_paths(const struct call_paths *p)
 {
-    struct ranked *list = get_memory(p->count, sizeof(*list));
     uint32_t *order = get_memory(p->count, sizeof(*order));
 
-    for (uint32_t i = 0; i < p->count; i++) {
-        const struct call_path *path = &p->list[i];
-        list[i] = rank(c, i, by_total ? path->total : path->own, path->calls,
-                       path->function);
-    }
-    sort(list, p->count, sizeof(*list), by_rank);
     for (uint32_t i = 0; i < p->count; i++)
+        order[i] = i;
+    return order;
+}
+
+// Puts the first `wanted` of these paths by rank in front.
+static void order_by_rank(const struct call_printing *c,
+                          const struct call_paths *p, uint32_t *order,
+                          uint32_t count, uint32_t wanted, bool by_total)
+{
+    struct ranked *list = get_memory(count, sizeof(*list));
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct call_path *path = &p->list[order[i]];
+        list[i] = rank(c, order[i], by_total ? path->total : path->own,
+                       path->calls, path->function);
+    }
+    sort_first(list, count, sizeof(*list), wanted, by_rank);
+    for (uint32_t i = 0; i < count; i++)
         order[i] = list[i].index;
     free(list);
-    return order;
 }
 
 uint32_t *call_paths_order(const struct call_printing *c,
                            const struct call_paths *p, bool by_total)
 {
-    uint32_t *flat = flat_order(c, p, by_total);
+    uint32_t *flat = all_paths(p);
     uint32_t *first = get_memory(p->count + 1, sizeof(*first));
     uint32_t *next = get_memory(p->count, sizeof(*next));
     uint32_t top = NONE, n = 0;
 
+    order_by_rank(c, p, flat, p->count, p->count, by_total);
     for (uint32_t i = 0; i < p->count; i++)
         first[i] = NONE;
     for (uint32_t i = p->count; i-- > 0;) { // the last first: it is prepended
@@ -305,31 +339,12 @@ void call_put_path(const struct call_printing *c, const struct call_paths *p,
         if (p->list[at].parent == at)
             break;
     }
-    while (n-- > 0)
-        fprintf(c->out, "%s%s", c->name(c->arg, p->list[chain[n]].function),
-                n ? ";" : "");
-    free(chain);
-}
-
-static char *path_text(const struct call_printing *c,
-                       const struct call_paths *p, uint32_t path, bool full)
-{
-    struct call_printing to = *c;
-    char *text = NULL;
-    size_t size;
-
-    to.out = open_memstream(&text, &size);
-    if (to.out) {
-        if (full)
-            call_put_path(&to, p, path);
-        else
-            fprintf(to.out, "%*s%s", (int)(2 * p->list[path].depth), "",
-                    c->name(c->arg, p->list[path].function));
-        put_open(to.out, p->list[path].open);
+    while (n-- > 0) {
+        fputs(c->name(c->arg, p->list[chain[n]].function), c->out);
+        if (n)
+            fputc(';', c->out);
     }
-    if (!to.out || fclose(to.out) != 0)
-        fail(1, "not enough memory for the report");
-    return text;
+    free(chain);
 }
 
 static void print_paths(const struct call_printing *c,
@@ -337,9 +352,13 @@ static void print_paths(const struct call_printing *c,
                         uint32_t count, bool full)
 {
     struct table t;
+    struct last_cell name;
+    struct call_printing to = *c;
     uint64_t all = all_time(p);
 
     table_init(&t, columns, COLUMNS);
+    open_cells(&name);
+    to.out = name.out;
     for (uint32_t i = 0; i < limit(c, count); i++) {
         const struct call_path *path = &p->list[order[i]];
         struct call_function f = {
@@ -355,10 +374,15 @@ static void print_paths(const struct call_printing *c,
             .shortest = path->shortest,
         };
         add_numbers(&t, c, &f, all);
-        char *text = path_text(c, p, order[i], full);
-        table_add_text(&t, text);
-        free(text);
+        if (full) {
+            call_put_path(&to, p, order[i]);
+        } else {
+            put_blanks(name.out, (int)(2 * path->depth));
+            fputs(c->name(c->arg, path->function), name.out);
+        }
+        add_cell(&t, &name, path->open);
     }
+    close_cells(&name);
     table_print(&t, c->out);
     put_rest(c, limit(c, count), count, "paths");
 }
@@ -385,10 +409,11 @@ static uint32_t leave_out(const struct call_paths *p, uint32_t *order,
 void call_print_paths(const struct call_printing *c, const struct call_paths *p)
 {
     bool flat = c->sort == CALLS_BY_TIME || c->sort == CALLS_BY_CALLS;
-    uint32_t *order =
-        flat ? flat_order(c, p, false) : call_paths_order(c, p, false);
+    uint32_t *order = flat ? all_paths(p) : call_paths_order(c, p, false);
     uint32_t count = leave_out(p, order, flat, 0);
 
+    if (flat)
+        order_by_rank(c, p, order, count, limit(c, count), false);
     print_paths(c, p, order, count, flat || c->full_paths);
     free(order);
 }
@@ -421,13 +446,13 @@ void call_print_arcs(const struct call_printing *c,
 
     for (uint32_t i = 0; i < count; i++)
         order[i] = rank(c, i, arcs[i].count, arcs[i].count, arcs[i].to);
-    sort(order, count, sizeof(*order), by_rank);
+    sort_first(order, count, sizeof(*order), limit(c, count), by_rank);
     table_init(&t, arc_columns, 3);
     for (uint32_t i = 0; i < limit(c, count); i++) {
         const struct calls_arc *a = &arcs[order[i].index];
-        table_add(&t, "%" PRIu64, a->count);
-        table_add(&t, "%s", c->name(c->arg, a->from - 1));
-        table_add(&t, "%s", c->name(c->arg, a->to));
+        add_count(&t, a->count);
+        table_add_text(&t, c->name(c->arg, a->from - 1));
+        table_add_text(&t, c->name(c->arg, a->to));
     }
     table_print(&t, c->out);
     put_rest(c, limit(c, count), count, "arcs");

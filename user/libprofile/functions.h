@@ -1,5 +1,5 @@
 // The functions of the kernel that call tracing can choose, as the node
-// system.functions lists them, and their choice by patterns.
+// system.functions and files of traces list them, and their choice by patterns.
 //
 // Nothing but libc is used, so that host tests and harnesses can link it.
 #pragma once
@@ -17,11 +17,11 @@ struct function {
 struct functions {
     struct function *list; // ascending by address
     uint32_t count;
-    char *text; // holds the strings
+    char *text; // holds the strings of functions_read
 };
 
-// Reads the node's text, of which it keeps a copy. Returns NULL, or a message;
-// then there are none.
+// Reads lines ADDRESS SIZE NAME FILE, the address in hexadecimal, of which it
+// keeps a copy. Returns NULL, or a message; then there are none.
 const char *functions_read(struct functions *f, const char *text, size_t size);
 void functions_free(struct functions *f);
 // The function that begins at or contains `address`, or NULL.

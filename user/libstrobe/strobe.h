@@ -145,8 +145,9 @@ struct table_column {
 struct table {
     const struct table_column *columns;
     unsigned column_count;
-    char **cells; // by row; NULL for a cell that memory did not suffice for
-    size_t count, room;
+    char *cells;       // by row, each with its NUL
+    size_t used, room; // bytes
+    size_t count;      // cells
 };
 void table_init(struct table *t, const struct table_column *columns,
                 unsigned column_count);
@@ -156,6 +157,12 @@ void table_add(struct table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void table_add_text(struct table *t, const char *text);
 void put_blanks(FILE *out, int count); // none if it is negative
+// Write a number as %u and %.*f do, `digits` 0 to 2, but in a tenth of the
+// time, for tables of thousands. From 2^31 / 10^digits on, it is as %.*e does.
+// Return where the NUL is: NUMBER_SIZE bytes are enough.
+#define NUMBER_SIZE 32
+char *put_decimal(char *out, uint64_t value);
+char *put_fixed(char *out, double value, unsigned digits);
 // Prints titles and rows, each column as wide as its widest cell, then frees
 // the cells.
 void table_print(struct table *t, FILE *out);

@@ -41,6 +41,9 @@ static void format_number(const struct sysinfo_field *f, uint64_t number,
     case SYSINFO_STATE:
         snprintf(buf, size, "%s", sysinfo_state_name(number));
         return;
+    case SYSINFO_ADDRESS:
+        snprintf(buf, size, "%08" PRIx64, number);
+        return;
     case SYSINFO_ID:
         if (number == SYSINFO_ALL) {
             snprintf(buf, size, "-");

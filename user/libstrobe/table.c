@@ -1,7 +1,7 @@
-// Text tables and JSON strings.
-#define _GNU_SOURCE // asprintf
+// Text tables, numbers in them, and JSON strings.
 #include "strobe.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,61 +81,89 @@ void table_init(struct table *t, const struct table_column *columns,
     *t = (struct table){ .columns = columns, .column_count = column_count };
 }
 
-static void add_cell(struct table *t, char *text)
+// Where the next cell, of `size` bytes, begins. NULL: there is no memory; the
+// cell is left out.
+static char *room_for(struct table *t, size_t size)
 {
-    if (text)
-        printable(text);
-    if (t->count == t->room) {
-        size_t room = t->room * 2 + 64;
-        char **cells = realloc(t->cells, room * sizeof(*cells));
-        if (!cells) { // out of memory: the cell is dropped
-            free(text);
-            return;
-        }
+    if (t->room - t->used < size) {
+        size_t room = 2 * t->room + size + 1024;
+        char *cells = realloc(t->cells, room);
+        if (!cells)
+            return NULL;
         t->cells = cells;
         t->room = room;
     }
-    t->cells[t->count++] = text;
+    return t->cells + t->used;
+}
+
+static void end_cell(struct table *t, char *cell, size_t size)
+{
+    printable(cell);
+    t->used += size;
+    t->count++;
 }
 
 void table_add(struct table *t, const char *fmt, ...)
 {
-    char *text = NULL, most[128]; // longer ones are formatted twice
-    va_list args;
+    size_t size = 128; // longer ones are formatted twice
+    char *cell;
 
-    va_start(args, fmt);
-    int n = vsnprintf(most, sizeof(most), fmt, args);
-    va_end(args);
-    if (n >= 0 && (size_t)n < sizeof(most)) {
-        text = strdup(most);
-    } else {
+    while ((cell = room_for(t, size))) {
+        va_list args;
         va_start(args, fmt);
-        if (vasprintf(&text, fmt, args) < 0)
-            text = NULL;
+        int n = vsnprintf(cell, size, fmt, args);
         va_end(args);
+        if (n < 0)
+            strcpy(cell, "?");
+        if (n < (int)size) {
+            end_cell(t, cell, strlen(cell) + 1);
+            return;
+        }
+        size = (size_t)n + 1;
     }
-    add_cell(t, text);
 }
 
 void table_add_text(struct table *t, const char *text)
 {
-    add_cell(t, strdup(text));
+    size_t size = strlen(text) + 1;
+    char *cell = room_for(t, size);
+
+    if (cell)
+        end_cell(t, memcpy(cell, text, size), size);
 }
 
-static const char *cell(const struct table *t, size_t i)
+char *put_decimal(char *out, uint64_t value)
 {
-    return t->cells[i] != NULL ? t->cells[i] : "?";
+    char digits[20], *end = digits + sizeof(digits), *first = end;
+
+    for (; value > UINT32_MAX; value /= 10) // a division by library calls
+        *--first = (char)('0' + value % 10);
+    uint32_t low = (uint32_t)value;
+    do
+        *--first = (char)('0' + low % 10);
+    while (low /= 10);
+    memcpy(out, first, (size_t)(end - first));
+    out += end - first;
+    *out = '\0';
+    return out;
 }
 
-static int width(const struct table *t, unsigned column)
+char *put_fixed(char *out, double value, unsigned digits)
 {
-    size_t widest = strlen(t->columns[column].title);
+    static const uint32_t scales[] = { 1, 10, 100 };
+    uint32_t scale = scales[digits];
+    long double scaled = (long double)value * scale; // exact: 53 + 7 bits
 
-    for (size_t i = column; i < t->count; i += t->column_count) {
-        size_t n = strlen(cell(t, i));
-        widest = n > widest ? n : widest;
-    }
-    return (int)widest;
+    if (!(scaled >= 0 && scaled < INT32_MAX))
+        return out + snprintf(out, NUMBER_SIZE, "%.*e", (int)digits, value);
+    uint32_t number = (uint32_t)lrintl(scaled);
+    out = put_decimal(out, number / scale);
+    if (!digits)
+        return out;
+    *out++ = '.';
+    if (digits == 2 && number % scale < 10)
+        *out++ = '0';
+    return put_decimal(out, number % scale);
 }
 
 void put_blanks(FILE *out, int count)
@@ -147,38 +175,52 @@ void put_blanks(FILE *out, int count)
         fwrite(blanks, 1, (size_t)(count < most ? count : most), out);
 }
 
+// `blanks`: due before the next cell; none are due at the end of a line.
 static void print_cell(const struct table *t, FILE *out, unsigned column,
-                       const char *text, int cell_width)
+                       const char *text, int width, int *blanks)
 {
-    bool last = column + 1 == t->column_count;
-    int blanks = cell_width - (int)strlen(text);
+    int length = (int)strlen(text), rest = width - length;
+    bool right = t->columns[column].right;
 
-    if (t->columns[column].right)
-        put_blanks(out, blanks);
-    fputs(text, out);
-    if (!last && !t->columns[column].right) // none at the end of the line
-        put_blanks(out, blanks);
-    fputs(last ? "\n" : "  ", out);
+    put_blanks(out, *blanks + (right ? rest : 0));
+    fwrite(text, 1, (size_t)length, out);
+    *blanks = 2 + (right ? 0 : rest);
+    if (column + 1 == t->column_count) {
+        fputc('\n', out);
+        *blanks = 0;
+    }
+}
+
+static void find_widths(const struct table *t, int *widths)
+{
+    const char *cell = t->cells;
+
+    for (unsigned c = 0; c < t->column_count; c++)
+        widths[c] = (int)strlen(t->columns[c].title);
+    for (size_t i = 0; i < t->count; i++) {
+        int *width = &widths[i % t->column_count], length = (int)strlen(cell);
+        *width = length > *width ? length : *width;
+        cell += length + 1;
+    }
 }
 
 void table_print(struct table *t, FILE *out)
 {
-    int widths[t->column_count];
+    int widths[t->column_count], blanks = 0;
+    const char *cell = t->cells;
 
-    for (unsigned c = 0; c < t->column_count; c++) {
-        widths[c] = width(t, c);
-        print_cell(t, out, c, t->columns[c].title, widths[c]);
-    }
+    find_widths(t, widths);
+    for (unsigned c = 0; c < t->column_count; c++)
+        print_cell(t, out, c, t->columns[c].title, widths[c], &blanks);
     size_t whole = t->count - t->count % t->column_count;
     for (size_t i = 0; i < whole; i++) {
         unsigned c = i % t->column_count;
-        print_cell(t, out, c, cell(t, i), widths[c]);
+        print_cell(t, out, c, cell, widths[c], &blanks);
+        cell += strlen(cell) + 1;
     }
-    for (size_t i = 0; i < t->count; i++)
-        free(t->cells[i]);
     free(t->cells);
     t->cells = NULL;
-    t->count = t->room = 0;
+    t->count = t->used = t->room = 0;
 }
 
 void json_string(FILE *out, const char *text, size_t size)

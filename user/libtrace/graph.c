@@ -38,16 +38,54 @@ struct graph_thread {
 
 // --- lines ------------------------------------------------------------------
 
+// There are thousands of lines. Each is put together here, and written at once.
+struct line {
+    uint32_t length;
+    char text[2 * DEPTH_MAX + 1024]; // what does not fit is left out
+};
+
+static void put(struct line *l, const char *text)
+{
+    while (*text && l->length < sizeof(l->text))
+        l->text[l->length++] = *text++;
+}
+
+static void put_spaces(struct line *l, uint32_t count)
+{
+    uint32_t room = (uint32_t)sizeof(l->text) - l->length;
+
+    count = count < room ? count : room;
+    memset(l->text + l->length, ' ', count);
+    l->length += count;
+}
+
+// Right-aligned, if it is not wider.
+static void put_right(struct line *l, const char *text, uint32_t width)
+{
+    uint32_t length = (uint32_t)strlen(text);
+
+    put_spaces(l, length < width ? width - length : 0);
+    put(l, text);
+}
+
+static void write_line(const struct graph *g, const struct line *l)
+{
+    fwrite(l->text, 1, l->length, g->out);
+}
+
 static const char *duration_text(char text[32], uint64_t ns)
 {
-    if (ns < 10000)
-        snprintf(text, 32, "%" PRIu64 "ns", ns);
-    else if (ns < 10000000)
-        snprintf(text, 32, "%" PRIu64 ".%" PRIu64 "us", ns / 1000,
-                 ns / 100 % 10);
-    else
-        snprintf(text, 32, "%" PRIu64 ".%" PRIu64 "ms", ns / 1000000,
-                 ns / 100000 % 10);
+    const char *unit = ns < 10000 ? "ns" : ns < 10000000 ? "us" : "ms";
+    uint32_t thousandth = ns < 10000 ? 0 : ns < 10000000 ? 1 : 1000;
+    char *end = text;
+
+    if (thousandth) {
+        uint64_t tenths = ns / (100 * thousandth);
+        end = put_decimal(end, tenths / 10);
+        *end++ = '.';
+        ns = tenths % 10;
+    }
+    strcpy(put_decimal(end, ns), unit);
     return text;
 }
 
@@ -58,59 +96,65 @@ static uint64_t to_ns(const struct graph *g, uint64_t cycles)
     return cycles / hz * 1000000000 + cycles % hz * 1000000000 / hz;
 }
 
-static int blanks_to(int width, const char *text)
-{
-    int length = (int)strlen(text);
-
-    return length < width ? width - length : 0;
-}
-
 // Everything before the text of a line. `cycles` NULL: it has no duration.
-// There are thousands: of a format each field costs as much as the rest.
-static void begin_line(struct graph *g, uint32_t cpu, uint32_t thread,
-                       const uint64_t *cycles, uint32_t depth)
+static void begin_line(struct line *l, const struct graph *g, uint32_t cpu,
+                       uint32_t thread, const uint64_t *cycles, uint32_t depth)
 {
-    char name[32] = "", duration[32] = "";
+    char text[32];
 
-    g->thread(g->arg, thread, name);
+    l->length = 0;
+    put_decimal(text, cpu);
+    put_right(l, text, 3);
+    put(l, "  ");
+    uint32_t column = l->length + 16;
+    text[0] = '\0';
+    g->thread(g->arg, thread, text);
+    put(l, text);
+    put_spaces(l, 1 + (l->length < column ? column - l->length : 0));
+    text[0] = '\0';
     if (cycles)
-        duration_text(duration, to_ns(g, *cycles));
-    fprintf(g->out, "%3" PRIu32 "  ", cpu);
-    fputs(name, g->out);
-    put_blanks(g->out, blanks_to(16, name) + 1 + blanks_to(9, duration));
-    fputs(duration, g->out);
-    put_blanks(g->out, (int)(2 + 2 * depth));
+        duration_text(text, to_ns(g, *cycles));
+    put_right(l, text, 9);
+    put_spaces(l, 2 + 2 * depth);
 }
 
-static void put_name(struct graph *g, const struct open_call *c)
+static void put_name(struct line *l, const struct graph *g,
+                     const struct open_call *c)
 {
+    char text[64];
+
     switch (c->kind) {
     case FUNCTION:
-        fputs(g->function(g->arg, c->what), g->out);
-        break;
+        put(l, g->function(g->arg, c->what));
+        return;
     case INTERRUPT:
-        fprintf(g->out, "[interrupt %" PRIu32 "]", c->what);
+        snprintf(text, sizeof(text), "[interrupt %" PRIu32 "]", c->what);
         break;
     case FAULT:
-        fprintf(g->out, "[page fault at %#" PRIx32 "]", c->what);
+        snprintf(text, sizeof(text), "[page fault at %#" PRIx32 "]", c->what);
         break;
     case CALL:
-        fprintf(g->out, "[system call %s]", trace_call_name(c->what));
+        snprintf(text, sizeof(text), "[system call %s]",
+                 trace_call_name(c->what));
         break;
     }
+    put(l, text);
 }
 
 // The entries that are due, outermost first, down to the innermost call.
 static void show_open(struct graph *g, struct graph_thread *t, uint32_t cpu)
 {
+    struct line l;
+
     for (uint32_t i = 0; i < t->depth; i++) {
         struct open_call *c = &t->open[i];
         if (c->shown)
             continue;
         c->shown = true;
-        begin_line(g, cpu, t->thread, NULL, i);
-        put_name(g, c);
-        fputs(" {\n", g->out);
+        begin_line(&l, g, cpu, t->thread, NULL, i);
+        put_name(&l, g, c);
+        put(&l, " {\n");
+        write_line(g, &l);
     }
     t->waits = false;
 }
@@ -189,15 +233,18 @@ static void open_call(struct graph *g, struct graph_thread *t,
 static void drop_to(struct graph *g, struct graph_thread *t, uint32_t cpu,
                     uint32_t depth)
 {
+    struct line l;
+
     while (t->depth > depth) {
         settle(g, t, cpu);
         struct open_call *c = &t->open[--t->depth];
         if (!c->shown)
             continue;
-        begin_line(g, cpu, t->thread, NULL, t->depth);
-        fputs("} (no return: ", g->out);
-        put_name(g, c);
-        fputs(")\n", g->out);
+        begin_line(&l, g, cpu, t->thread, NULL, t->depth);
+        put(&l, "} (no return: ");
+        put_name(&l, g, c);
+        put(&l, ")\n");
+        write_line(g, &l);
     }
     t->waits = false;
 }
@@ -207,20 +254,22 @@ static void close_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
 {
     struct open_call *c = &t->open[t->depth - 1];
     bool opened = c->shown;
+    struct line l;
 
     if (!opened && g->min_cycles) {
         t->depth--; // its callers
         show_open(g, t, cpu);
         t->depth++;
     }
-    begin_line(g, cpu, t->thread, &cycles, t->depth - 1);
+    begin_line(&l, g, cpu, t->thread, &cycles, t->depth - 1);
     if (opened)
-        fputs("} ", g->out);
-    put_name(g, c);
+        put(&l, "} ");
+    put_name(&l, g, c);
     if (!opened && c->kind == FUNCTION)
-        fputs("();", g->out);
-    fputs(result, g->out);
-    fputc('\n', g->out);
+        put(&l, "();");
+    put(&l, result);
+    put(&l, "\n");
+    write_line(g, &l);
 }
 
 // Closes the innermost open call of this kind, with `what` unless it is 0.
@@ -255,9 +304,12 @@ static void close_unknown(struct graph *g, const struct graph_thread *t,
 {
     if (cycles < g->min_cycles || !is_visible(g, t))
         return;
-    begin_line(g, e->cpu, t->thread, &cycles, t->depth);
-    fprintf(g->out, "} %s (its call is missing)\n",
-            g->function(g->arg, function));
+    struct line l;
+    begin_line(&l, g, e->cpu, t->thread, &cycles, t->depth);
+    put(&l, "} ");
+    put(&l, g->function(g->arg, function));
+    put(&l, " (its call is missing)\n");
+    write_line(g, &l);
 }
 
 static void on_entry(struct graph *g, struct graph_thread *t,
@@ -293,8 +345,11 @@ static void on_exit_of(struct graph *g, struct graph_thread *t,
 static void note(struct graph *g, struct graph_thread *t,
                  const struct trace_event *e)
 {
+    struct line l;
+
     settle(g, t, e->cpu);
-    begin_line(g, e->cpu, t->thread, NULL, t->depth);
+    begin_line(&l, g, e->cpu, t->thread, NULL, t->depth);
+    write_line(g, &l);
 }
 
 static const char *why_left(uint8_t state)

@@ -171,11 +171,21 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+// Those of one CPU are.
+static bool in_order(const struct trace_reader *r)
+{
+    for (size_t i = 1; i < r->count; i++) {
+        if (compare(&r->held[i - 1], &r->held[i]) > 0)
+            return false;
+    }
+    return true;
+}
+
 static void deliver(struct trace_reader *r, uint64_t until)
 {
     size_t n = 0;
 
-    if (r->count)
+    if (!in_order(r))
         qsort(r->held, r->count, sizeof(*r->held), compare);
     while (n < r->count && r->held[n].time < until)
         r->event(r->arg, &r->held[n++]);

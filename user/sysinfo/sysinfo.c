@@ -63,11 +63,13 @@ static void describe(struct table *t, const char *path, int type)
                   sysinfo_unit_name(SYSINFO_WHAT(type)));
         return;
     }
+    if (SYSINFO_KIND(type) == SYSINFO_TEXT) {
+        table_add_text(t, "text");
+        return;
+    }
     int size = sysinfo_get_data(path, NULL, 0);
     if (size < 0)
-        table_add(t, "?");
-    else if (SYSINFO_KIND(type) == SYSINFO_TEXT)
-        table_add(t, "text, %d bytes", size);
+        table_add_text(t, "?");
     else {
         const struct sysinfo_record_type *r =
             sysinfo_record_type(SYSINFO_WHAT(type));

@@ -2,12 +2,14 @@
 // where it was cut off.
 #include "out.h"
 
+#include "user/libprofile/choose_functions.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"
 #include "user/libtrace/points.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,10 +90,17 @@ static void put_thread(struct trace_out *o, const struct trace_file_thread *t)
 // Of all functions that can be traced: callers are named, too.
 static void put_functions(struct trace_out *o)
 {
+    const struct functions *all = kernel_functions();
+    char *text = NULL;
     size_t size;
-    char *text = sysinfo_read_large("system.functions", &size);
+    FILE *lines = open_memstream(&text, &size);
 
-    if (text) // else they are shown by address
+    for (uint32_t i = 0; lines && i < all->count; i++) {
+        const struct function *f = &all->list[i];
+        fprintf(lines, "%08" PRIx32 " %" PRIu32 " %s %s\n", f->address, f->size,
+                f->name, f->file);
+    }
+    if (lines && fclose(lines) == 0) // else they are shown by address
         put_chunk(o, TRACE_FILE_FUNCTIONS, text, size);
     free(text);
 }

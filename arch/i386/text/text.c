@@ -127,12 +127,6 @@ void text_write(u32 site, const u8 *old, const u8 *new)
     write(site, old, new);
 }
 
-void text_write_all(const struct text_edit *edits, u32 count)
-{
-    for (const struct text_edit *e = edits; e < edits + count; e++)
-        write(e->site, e->old, e->new);
-}
-
 void text_write_byte(u32 address, u8 old, u8 new)
 {
     assert(address >= (u32)text_start && address < (u32)text_end);
@@ -148,11 +142,13 @@ void text_write_byte(u32 address, u8 old, u8 new)
 
 // --- instructions -----------------------------------------------------------
 
-static void relative(u8 *code, u8 opcode, u32 site, u32 target)
+static ALWAYS_INLINE void relative(u8 *code, u8 opcode, u32 site, u32 target)
 {
     u32 distance = target - (site + TEXT_SITE);
-    code[0] = opcode;
-    memcpy(code + 1, &distance, sizeof(distance));
+    *(struct site_code *)code = (struct site_code){
+        .word = distance << 8 | opcode,
+        .byte = (u8)(distance >> 24),
+    };
 }
 
 void text_jump(u8 *code, u32 site, u32 target)
@@ -160,7 +156,11 @@ void text_jump(u8 *code, u32 site, u32 target)
     relative(code, OPCODE_JUMP, site, target);
 }
 
-void text_call(u8 *code, u32 site, u32 target)
+void text_write_calls(const u32 *sites, u32 count, u32 target, bool on)
 {
-    relative(code, OPCODE_CALL, site, target);
+    for (u32 i = 0; i < count; i++) {
+        u8 call[TEXT_SITE];
+        relative(call, OPCODE_CALL, sites[i], target);
+        write(sites[i], on ? text_nop : call, on ? call : text_nop);
+    }
 }

@@ -1,6 +1,6 @@
 // user/libprofile's readers of call traces: the file of cprofile -o, whose
-// records are merged by path and by function, and the text of the node
-// system.functions.
+// records are merged by path and by function, and the text of functions in
+// files of traces.
 // link: user/libprofile/call_paths.c user/libprofile/calls_file.c
 // link: user/libprofile/functions.c
 #define _GNU_SOURCE

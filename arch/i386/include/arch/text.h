@@ -19,9 +19,8 @@ extern const u32 text_entries_start[], text_entries_end[];
 // The NOP that this CPU knows.
 extern u8 text_nop[TEXT_SITE];
 
-// Writes to `code` the jump or the call from `site` to `target`.
+// Writes to `code` the jump from `site` to `target`.
 void text_jump(u8 *code, u32 site, u32 target);
-void text_call(u8 *code, u32 site, u32 target);
 
 // Changes of the code. Between open and close: interrupts off, and every other
 // CPU waits in an interrupt, or has not been started. text_write panics if the
@@ -29,13 +28,10 @@ void text_call(u8 *code, u32 site, u32 target);
 // its pages, which exists only from open to close: no page is ever writable and
 // executable. text_close serialises this CPU (SDM vol. 3, 9.1.3); the others
 // are serialised by the IRET from the interrupt in which they wait.
-struct text_edit {
-    u32 site;
-    u8 old[TEXT_SITE], new[TEXT_SITE];
-};
 void text_open(void);
 void text_write(u32 site, const u8 *old, const u8 *new);
-void text_write_all(const struct text_edit *edits, u32 count);
+// The sites' NOPs become calls of `target` or, if not `on`, these again NOPs.
+void text_write_calls(const u32 *sites, u32 count, u32 target, bool on);
 void text_close(void);
 // One byte, e.g. a breakpoint's, which needs no other CPU to wait: each sees
 // the old byte or the new one. The caller serialises all CPUs afterwards. Not
