@@ -73,7 +73,7 @@ void nmi_inputs_found(u32 lint);
 void nmi_input_found(u32 apic_id, u32 lint);
 u32 nmi_input(u32 apic_id); // LINT1 if the firmware does not say
 void lapic_found(paddr_t base);
-paddr_t lapic_base(void);
+paddr_t lapic_base(void); // 0: the tables do not say
 void ioapic_found(paddr_t base, u32 gsi_base);
 // Records an ISA interrupt's wiring; the flags are the same in ACPI and MP
 // tables.

@@ -4,7 +4,6 @@
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
 
-#define LAPIC_DEFAULT_BASE 0xfee00000u
 #define POLARITY(flags) ((flags)&3)
 #define TRIGGER(flags) ((flags) >> 2 & 3)
 #define ACTIVE_LOW 3u
@@ -20,7 +19,7 @@ u32 acpi_cpu_apic_ids[CPU_MAX];
 static u32 nmi_lint = 1;
 static u32 nmi_exceptions[CPU_MAX], nmi_exception_count;
 
-static paddr_t lapic_address = LAPIC_DEFAULT_BASE;
+static paddr_t lapic_address;
 
 void cpu_found(u32 apic_id)
 {

@@ -66,6 +66,7 @@ enum { // register offsets, SDM table 11-1
 #define MSR_APIC_BASE 0x1bu
 #define APIC_BASE_X2APIC (1u << 10)
 #define APIC_BASE_ENABLE (1u << 11)
+#define APIC_BASE_ADDRESS 0x000ffffffffff000ull // SDM vol. 3A, 11.4.4
 
 // SDM vol. 4, table 2-2: an MSR, whose existence another MSR reports, says
 // whether x2APIC mode can be left.
@@ -97,8 +98,13 @@ static ALWAYS_INLINE void lapic_write(u32 reg, u32 value)
         registers[reg / 4] = value;
 }
 
-int lapic_map(paddr_t base)
+int lapic_map(paddr_t said)
 {
+    paddr_t base = read_msr(MSR_APIC_BASE) & APIC_BASE_ADDRESS;
+    if (said && said != base)
+        log_printf("warning: the firmware's tables have the local APICs at "
+                   "%#llx: used at %#llx, by IA32_APIC_BASE\n",
+                   said, base);
     registers = map_device(base, PAGE_SIZE);
     if (!registers)
         return -ENOMEM;

@@ -132,7 +132,7 @@ static void forget(void)
 {
     acpi_cpu_count = 0;
     acpi_found_count = 0;
-    lapic_address = LAPIC_DEFAULT_BASE;
+    lapic_address = 0;
     found = false;
     s5 = (struct sleep_type){ 0 };
     boot_info.rsdp_copied = false;

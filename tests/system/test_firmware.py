@@ -1,0 +1,120 @@
+"""Firmware of our own making: ACPI tables that real machines have, and that no
+emulator's firmware has. gdb puts them in the place of the firmware's."""
+import struct
+
+import pytest
+
+from monitor import debugged
+
+# Real-mode memory, of which the kernel uses only the page at 0x8000.
+TABLES, ROOM = 0x2000, 0x6000
+LAPIC, IOAPIC, HPET, PM_TIMER = 0xfee00000, 0xfec00000, 0xfed00000, 0x608
+IN_MEMORY, IN_PORTS = 0, 1
+
+REPLACE_TABLES = f"""
+break acpi_init
+continue
+delete
+restore {{folder}}/tables binary {0xc0000000 + TABLES}
+restore {{folder}}/rsdp binary &boot_info.rsdp_data
+set var boot_info.rsdp_copied = 1
+"""
+
+
+def summed(data, at, size=None):
+    """With the checksum of the first bytes at this offset."""
+    total = sum(data[:size]) - data[at]
+    return data[:at] + bytes([-total & 0xff]) + data[at + 1:]
+
+
+def table(signature, body):
+    """ACPI 6.4, 5.2.6."""
+    header = struct.pack("<4sIBB6s8sIII", signature.encode(), 36 + len(body), 3, 0,
+                         b"STROBE", b"TESTONLY", 1, 0, 1)
+    return summed(header + body, 9)
+
+
+def address(space, at, bits=32):
+    """A generic address structure (5.2.3.2)."""
+    return struct.pack("<BBBBQ", space, bits, 0, 0, at)
+
+
+def madt(lapic, override=None, cpus=1):
+    """The CPUs, an I/O APIC and the timer's line (5.2.12)."""
+    entries = b"".join(struct.pack("<BBBBI", 0, 8, i, i, 1) for i in range(cpus))
+    entries += struct.pack("<BBBBII", 1, 12, 0, 0, IOAPIC, 0)
+    entries += struct.pack("<BBBBIH", 2, 10, 0, 0, 2, 0)
+    if override is not None:
+        entries += struct.pack("<BBHQ", 5, 12, 0, override)
+    return table("APIC", struct.pack("<II", lapic, 1) + entries)
+
+
+def fadt(dsdt, timer):
+    """5.2.9; `timer` is a generic address."""
+    body = bytearray(268 - 36)
+    struct.pack_into("<H", body, 46 - 36, 9)  # SCI
+    struct.pack_into("<I", body, 64 - 36, 0x604)  # PM1a control
+    struct.pack_into("<I", body, 76 - 36, PM_TIMER)
+    struct.pack_into("<BBBB", body, 88 - 36, 4, 2, 0, 4)  # lengths
+    struct.pack_into("<Q", body, 140 - 36, dsdt)
+    body[208 - 36:220 - 36] = timer
+    return table("FACP", bytes(body))
+
+
+def write_tables(folder, xsdt=None, entry=None, dsdt=None, hpet=HPET, lapic=LAPIC,
+                 override=None, cpus=1, timer=address(IN_PORTS, PM_TIMER)):
+    """Writes the tables, and the RSDP, which names an RSDT, too; an argument is what a
+    table has in the place of the right address."""
+    at, data = {}, b""
+
+    def put(name, text):
+        nonlocal data
+        at[name] = TABLES + len(data)
+        data += text + bytes(-len(text) % 16)
+    put("dsdt", table("DSDT", b""))
+    put("fadt", fadt(at["dsdt"] if dsdt is None else dsdt, timer))
+    put("madt", madt(lapic, override, cpus))
+    put("hpet", table("HPET", struct.pack("<I", 0x8086a201) + address(IN_MEMORY, hpet, 64) +
+                      struct.pack("<BHB", 0, 100, 0)))
+    listed = [at[name] for name in ("fadt", "madt", "hpet")]
+    put("rsdt", table("RSDT", struct.pack("<3I", *listed)))
+    listed += [] if entry is None else [entry]
+    put("xsdt", table("XSDT", struct.pack(f"<{len(listed)}Q", *listed)))
+    assert len(data) <= ROOM
+    rsdp = struct.pack("<8sB6sBIIQB3x", b"RSD PTR ", 0, b"STROBE", 2, at["rsdt"], 36,
+                       at["xsdt"] if xsdt is None else xsdt, 0)
+    (folder / "tables").write_bytes(data)
+    (folder / "rsdp").write_bytes(summed(summed(rsdp, 8, 20), 32))
+
+
+def with_tables(folder, command, *options, smp=1, **places):
+    write_tables(folder, **places)
+    gdb, result = debugged(folder, command, REPLACE_TABLES.format(folder=folder), *options,
+                           smp=smp)
+    assert gdb.returncode == 0, gdb
+    return result
+
+
+COMMAND = "sysinfo system.clock; sysinfo hardware.acpi"
+
+
+def test_these_tables_are_read(tmp_path):
+    run = with_tables(tmp_path, COMMAND)
+    assert run.status == 0, run
+    assert "acpi: XSDT with 3 tables\n" in run.console, run
+    assert "warning" not in run.console and "not mapped" not in run.console, run
+    assert "power management timer: port 0x608\n" in run.output, run
+
+
+@pytest.mark.parametrize("places", (
+    {"lapic": 0xfee10000}, {"lapic": 0x1000}, {"override": 0xfe000000},
+    {"override": 1 << 40}), ids=lambda places: "-".join(
+        f"{name}-{at:x}" for name, at in places.items()))
+def test_a_wrong_lapic_address(places, tmp_path):
+    """IA32_APIC_BASE is right; the table is a warning."""
+    run = with_tables(tmp_path, "true", **places)
+    at, = places.values()
+    assert run.status == 0, run
+    assert f"warning: the firmware's tables have the local APICs at {at:#x}: used at " \
+           f"{LAPIC:#x}, by IA32_APIC_BASE\n" in run.console, run
+    assert "clock: events by the LAPIC timer" in run.console, run
