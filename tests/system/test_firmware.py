@@ -1,10 +1,13 @@
 """Firmware of our own making: ACPI tables that real machines have, and that no
 emulator's firmware has. gdb puts them in the place of the firmware's."""
+import re
 import struct
 
 import pytest
 
+from bochs import bochs
 from monitor import debugged
+from selftest_rows import rows
 
 # Real-mode memory, of which the kernel uses only the page at 0x8000.
 TABLES, ROOM = 0x2000, 0x6000
@@ -118,3 +121,29 @@ def test_a_wrong_lapic_address(places, tmp_path):
     assert f"warning: the firmware's tables have the local APICs at {at:#x}: used at " \
            f"{LAPIC:#x}, by IA32_APIC_BASE\n" in run.console, run
     assert "clock: events by the LAPIC timer" in run.console, run
+
+
+@pytest.mark.parametrize("options,least,most", (
+    (("--cpu", "max,-hypervisor"), 0.9, 1.5), ((), 10.5, 11.5)), ids=("real", "virtual"))
+def test_a_cpu_that_does_not_answer(options, least, most, tmp_path):
+    """A real one would within milliseconds; a virtual machine's host may be busy."""
+    run = with_tables(tmp_path, "true", *options, cpus=2)
+    at, = map(float, re.findall(r"^\[ *(\S+)\] smp: the CPU with APIC id 1 does not answer$",
+                                run.console, re.MULTILINE))
+    assert run.status == 0 and least <= at <= most, run  # of virtual time
+    assert ("smp: waiting for 1 CPUs\n" in run.console) == (options == ()), run
+
+
+@pytest.mark.parametrize("model,smp", (("p3_katmai", 4), ("p4_willamette", 2)))
+def test_cpus_before_and_since_the_pentium_4(model, smp):
+    """CPUID reports no APIC id before it: as many packages of one core all the same."""
+    run = bochs("selftest | grep ^CPU; sysinfo system.cpus", smp=smp, ips=20000000,
+                model=model)
+    assert run.status == 0, run
+    found = rows(run.output)
+    assert found["CPUs"] == ("ok", f"{smp}, each runs threads"), run
+    titles, *cpus = [line.split() for line in run.output.splitlines()
+                     if re.match(r"id +active| *\d+ +yes ", line)]
+    places = [[int(cpu[titles.index(name)]) for name in ("apic_id", "package", "core", "thread")]
+              for cpu in cpus]
+    assert places == [[i, i, 0, 0] for i in range(smp)], run

@@ -63,10 +63,9 @@ const struct acpi_header *acpi_table(paddr_t base);
 // CPUs and interrupt controllers, from the MADT or the MP tables.
 bool madt_found(void); // it listed at least one CPU
 void mp_tables_read(void);
-void cpu_found(u32 apic_id); // left out if it cannot be used
-void cpus_complete(void);    // moves the boot CPU to the front
-u32 boot_cpu_apic_id(void);
-bool cpus_need_x2apic(void); // there are ids that xAPIC mode cannot address
+void cpu_found(u32 apic_id);  // left out if it cannot be used
+void cpus_complete(u32 boot); // moves the boot CPU, of this id, to the front
+bool cpus_need_x2apic(void);  // there are ids that xAPIC mode cannot address
 // Which LINT input of the local APICs is wired to NMI, 0 or 1: of all CPUs;
 // then, of the CPU with this APIC id.
 void nmi_inputs_found(u32 lint);

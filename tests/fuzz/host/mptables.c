@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     build(&in);
     mp_tables_read();
     REQUIRE(acpi_cpu_count <= CPU_MAX);
-    cpus_complete();
+    cpus_complete(1);
     REQUIRE(acpi_cpu_count >= 1 && acpi_cpu_count <= CPU_MAX);
     for (u32 i = 0; i < ISA_IRQS; i++)
         REQUIRE(isa_lines[i].gsi < lines + 0x100);
