@@ -46,10 +46,8 @@ static const char *map_registers(struct xhci *x)
     if (m.size < REGISTERS_LEAST)
         return "its registers take too little memory";
     x->size = (u32)MIN(m.size, (u64)REGISTERS_MOST);
-    if ((m.base + x->size - 1) >> 32 && !cpu_features.pae)
-        return "its address is above 4 GiB";
     x->registers = map_device(m.base, x->size);
-    return x->registers ? NULL : "no address space is left for its registers";
+    return x->registers ? NULL : "its registers cannot be mapped";
 }
 
 static const char *read_capabilities(struct xhci *x)

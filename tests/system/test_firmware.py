@@ -109,6 +109,37 @@ def test_these_tables_are_read(tmp_path):
     assert "power management timer: port 0x608\n" in run.output, run
 
 
+# The first addresses that the CPU lacks: QEMU's for 32 bits have 36 bits; then what a
+# register of ones is.
+FAR = 1 << 36, 1 << 40, 0xfffffffffffff000
+
+
+@pytest.mark.parametrize("far", FAR, ids=hex)
+@pytest.mark.parametrize("options,end", (
+    ((), 1 << 36), (("--cpu", "pentium3,-pae"), 1 << 32)), ids=("pae", "two-levels"))
+def test_addresses_beyond_the_cpus(options, end, far, tmp_path):
+    """The machine goes on without what is there."""
+    run = with_tables(
+        tmp_path, COMMAND, *options, entry=far, dsdt=far + 8, hpet=far + 0x10,
+        override=far + 0x1000 & 0xfffffffffffff000, timer=address(IN_MEMORY, far + 0x20))
+    assert run.status == 0, run
+    for at in (far, far + 8, far + 0x10, far + 0x20):
+        assert f"memory: what is at {at:#x} is not mapped: the CPU's page tables end at " \
+               f"{end:#x}\n" in run.console, run
+    assert f"acpi: the table at {far:#x} cannot be mapped: skipped\n" in run.console, run
+    # The port that the FADT names, too.
+    assert "power management timer: port 0x608\n" in run.output, run
+    assert "irq: LAPIC, I/O APIC, 1 CPU\n" in run.console, run
+
+
+@pytest.mark.parametrize("far", FAR, ids=hex)
+def test_an_xsdt_beyond_the_cpus_addresses(far, tmp_path):
+    run = with_tables(tmp_path, COMMAND, xsdt=far)
+    assert run.status == 0, run
+    assert f"acpi: the table at {far:#x} cannot be mapped: skipped\n" in run.console, run
+    assert "acpi: RSDT with 3 tables\n" in run.console, run
+
+
 @pytest.mark.parametrize("places", (
     {"lapic": 0xfee10000}, {"lapic": 0x1000}, {"override": 0xfe000000},
     {"override": 1 << 40}), ids=lambda places: "-".join(

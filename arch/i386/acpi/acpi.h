@@ -44,10 +44,6 @@ extern u32 acpi_found_count;
 
 // Finds and reads all tables. Malformed ones are logged and skipped.
 void acpi_init(void);
-// Maps physical memory read-only, permanently. NULL: it cannot be mapped.
-const void *firmware_map(paddr_t base, u32 size);
-// The same for registers, writable.
-void *firmware_map_writable(paddr_t base, u32 size);
 bool checksum_ok(const void *p, u32 size);
 
 // Readers of single tables. The caller has checked the table's length and

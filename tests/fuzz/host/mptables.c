@@ -34,14 +34,14 @@ bool checksum_ok(const void *p, u32 size)
 
 // Allocates exactly `size` bytes. The floating pointer is where the BIOS
 // begins.
-const void *firmware_map(paddr_t base, u32 size)
+void *map_device(paddr_t base, size_t size)
 {
     REQUIRE(size && mapping_count < ARRAY_SIZE(mappings));
     u8 *m = calloc(1, size);
     REQUIRE(m);
     mappings[mapping_count++] = m;
     if (base == BIOS_START)
-        memcpy(m, floating, MIN(size, (u32)sizeof(floating)));
+        memcpy(m, floating, MIN(size, sizeof(floating)));
     if (base == CONFIG_AT)
         memcpy(m, config, MIN(size, CONFIG_ROOM));
     return m;
