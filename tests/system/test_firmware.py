@@ -1,5 +1,5 @@
-"""Firmware of our own making: ACPI tables that real machines have, and that no
-emulator's firmware has. gdb puts them in the place of the firmware's."""
+"""Firmware of our own making: ACPI tables and memory maps that real machines have, and
+that no emulator's firmware has. gdb puts them in the place of the firmware's."""
 import re
 import struct
 
@@ -178,3 +178,72 @@ def test_cpus_before_and_since_the_pentium_4(model, smp):
     places = [[int(cpu[titles.index(name)]) for name in ("apic_id", "package", "core", "thread")]
               for cpu in cpus]
     assert places == [[i, i, 0, 0] for i in range(smp)], run
+
+
+# Multiboot 1's information (specification 0.6.96, 3.3): mmap_length and mmap_addr.
+REPLACE_MAP = f"""
+hbreak *boot_main
+continue
+restore {{folder}}/map binary {0xc0000000 + TABLES}
+set $info = (int *)(0xc0000000 + $edx)
+set $info[11] = {{length}}
+set $info[12] = {TABLES}
+delete
+"""
+USABLE, RESERVED = 1, 2
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def with_map(folder, command, ranges, *options):
+    """The ranges are (base, size, type)."""
+    data = b"".join(struct.pack("<IQQI", 20, *one) for one in ranges)
+    assert len(data) <= ROOM
+    (folder / "map").write_bytes(data)
+    gdb, result = debugged(folder, command, REPLACE_MAP.format(folder=folder, length=len(data)),
+                           *options)
+    assert gdb.returncode == 0, gdb
+    return result
+
+
+def in_pieces(holes, end=254 * MIB):
+    """Memory with holes of a page from 64 MiB on; half of them are named, too."""
+    start = 64 * MIB
+    step = (end - start) // (holes + 1) // (4 * KIB) * (4 * KIB)
+    yield 0, 639 * KIB, USABLE
+    yield MIB, start - MIB, USABLE
+    for i in range(holes):
+        yield start + i * step, step - 4 * KIB, USABLE
+        if i % 2:
+            yield start + i * step + step - 4 * KIB, 4 * KIB, RESERVED
+    yield start + holes * step, end - start - holes * step, USABLE
+
+
+def mebibytes(run):
+    return int(re.search(r"memory: (\d+) MiB, ", run.console)[1])
+
+
+@pytest.mark.parametrize("holes", (0, 60, 206, 330))
+def test_memory_in_pieces(holes, tmp_path):
+    """A UEFI machine's map with 312 ranges has been seen."""
+    ranges = list(in_pieces(holes))
+    run = with_map(tmp_path, "sysinfo hardware.memory", ranges)
+    assert run.status == 0 and "too many ranges" not in run.console, run
+    usable = sum(size for _, size, kind in ranges if kind == USABLE)
+    assert 0 <= usable / MIB - mebibytes(run) <= 1, run
+    assert holes != 206 or len(ranges) == 312
+    listed = re.findall(r"^([0-9a-f]{12})-([0-9a-f]{12}) +\d+ KiB  type (-?\d+): ",
+                        run.output, re.MULTILINE)
+    assert [(int(start, 16), int(end, 16) + 1 - int(start, 16), int(kind))
+            for start, end, kind in listed if kind != "-1"] == ranges, run
+
+
+def test_memory_in_too_many_pieces(tmp_path):
+    """The log and the report say what is not used."""
+    ranges = list(in_pieces(500))
+    run = with_map(tmp_path, "sysinfo hardware.memory", ranges)
+    lost, = map(int, re.findall(r"^.*warning: boot loader: its memory map has too many ranges: "
+                                r"(\d+) KiB are not used$", run.console, re.MULTILINE))
+    usable = sum(size for _, size, kind in ranges if kind == USABLE)
+    assert run.status == 0 and 0 < lost < usable // KIB // 2, run
+    assert abs(mebibytes(run) - (usable // KIB - lost) // KIB) <= 2, run
+    assert f"Not used, as these are too many: {lost} KiB\n" in run.output, run
