@@ -240,12 +240,10 @@ static const char *map_registers(struct ahci *h)
         return "it has no address";
     if (m.size < HBA_PORTS + PORT_BYTES)
         return "its registers take too little memory";
-    if ((m.base + AHCI_REGISTERS - 1) >> 32 && !cpu_features.pae)
-        return "its address is above 4 GiB";
     u32 bytes = (u32)MIN(m.size, (u64)AHCI_REGISTERS);
     h->registers = map_device(m.base, bytes);
     if (!h->registers)
-        return "no address space is left for its registers";
+        return "its registers cannot be mapped";
     pci_enable(&h->pci);
     if (!enable(h))
         return "it cannot be switched to AHCI";

@@ -169,6 +169,11 @@ bool block_gone(const struct block_device *d)
     return READ_ONCE(d->gone);
 }
 
+bool block_read_only(const struct block_device *d)
+{
+    return d->facts.read_only;
+}
+
 const char *block_name(const struct block_device *d)
 {
     return d->name;

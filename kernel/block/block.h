@@ -24,6 +24,7 @@ int block_take(const char *name, struct block_device **out);
 // `again`: a stick may be taken without its name, too.
 void block_put(struct block_device *d, bool again);
 bool block_gone(const struct block_device *d);
+bool block_read_only(const struct block_device *d);   // it cannot be written
 const char *block_name(const struct block_device *d); // "1-2", "sata0"
 const char *block_bus(const struct block_device *d);  // "usb", "ahci": for logs
 // 1 <= count <= BLOCK_AT_ONCE, within the disk. `data` is kernel memory. 0,

@@ -18,6 +18,7 @@ struct block_facts {
     const char *model; // as the disk says, printable
     u64 sectors;
     bool stick;         // it may be mounted by itself
+    bool read_only;     // it cannot be written
     const char *unfit;  // NULL, or why it is listed only; static text
     struct waitq *wake; // of the driver's thread: something is asked
 };

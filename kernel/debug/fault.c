@@ -22,6 +22,7 @@ static const char *const names[FAULTS] = {
     [FAULT_TIMER_LOST] = "timer-lost",
     [FAULT_TIMER_DOUBLE] = "timer-double",
     [FAULT_TIMER_STOPS] = "timer-stops",
+    [FAULT_TIMERS_STOP] = "timers-stop",
     [FAULT_USB_DATA] = "usb-data",
     [FAULT_USB_EVENT] = "usb-event",
     [FAULT_USB_STATUS] = "usb-status",

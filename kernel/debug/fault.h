@@ -13,6 +13,7 @@ enum fault {
     FAULT_TIMER_LOST,   // timer-lost: the same for other timers' interrupts
     FAULT_TIMER_DOUBLE, // timer-double
     FAULT_TIMER_STOPS,  // timer-stops: CPU 0's own, after N shots
+    FAULT_TIMERS_STOP,  // timers-stop: all CPUs' own, after N shots of all
     FAULT_USB_DATA,     // usb-data: a device's answer has a wrong byte
     FAULT_USB_EVENT,    // usb-event: an event of the controller is lost
     FAULT_USB_STATUS,   // usb-status: a stick's status has a wrong byte

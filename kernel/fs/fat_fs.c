@@ -431,7 +431,7 @@ int fat_fs_mount(const char *name, bool read_only, struct mount **out)
         return -ENOMEM;
     }
     fs->disk = disk;
-    fs->read_only = read_only;
+    fs->read_only = read_only || block_read_only(disk);
     list_init(&fs->vnodes);
     mutex_init(&fs->lock, "FAT");
     fs->frames = frame_alloc(BUFFER_ORDER, FRAME_LOW, FRAME_BUFFER);

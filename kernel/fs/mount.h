@@ -62,6 +62,7 @@ UPCALL int sensors_mount(struct mount **out); // kernel/sensor/sensor_fs.c
 // kernel/fs/fat_fs.c: the partition of this name, or (NULL) of a stick that is
 // not mounted. -ENXIO: there is none; -EBUSY: the disk is in use; -EINVAL: it
 // has no FAT file system, which is logged.
+// A disk that cannot be written is mounted read-only.
 int fat_fs_mount(const char *name, bool read_only, struct mount **out);
 
 // Whether there are references to the mount's vnodes besides the mount's own.

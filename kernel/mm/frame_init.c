@@ -8,7 +8,6 @@
 
 // Below: real-mode memory, the BIOS's data.
 #define FIRST_PADDR 0x10000u
-#define PAE_LIMIT (1ull << 36)
 #define RESERVE_MAX 256u // frames
 #define ROOTS_PART 10u   // root's part of each zone: 1/10
 
@@ -98,8 +97,7 @@ static u64 find_place(u64 size)
 static u64 memory_limit(void)
 {
     u64 table = DIRECT_MAP_MAX / 4 / sizeof(struct frame);
-    u64 limit = cpu_features.pae ? PAE_LIMIT : 1ull << 32;
-    return MIN(limit, table << PAGE_SHIFT);
+    return MIN(paddr_limit(), table << PAGE_SHIFT);
 }
 
 static u64 memory_end(u64 limit)

@@ -104,10 +104,8 @@ static const char *map_registers(struct net_card *c, struct e1000 *e)
         return "it has no address";
     if (m.size < E1000_REGISTERS)
         return "its registers take too little memory";
-    if ((m.base + E1000_REGISTERS - 1) >> 32 && !cpu_features.pae)
-        return "its address is above 4 GiB";
     e->registers = map_device(m.base, E1000_REGISTERS);
-    return e->registers ? NULL : "no address space is left for its registers";
+    return e->registers ? NULL : "its registers cannot be mapped";
 }
 
 // The reset reads the card's address from its EEPROM.

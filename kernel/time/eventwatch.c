@@ -1,5 +1,6 @@
-// `watch_lock` guards which timer the watch has. It is held while that timer is
-// reserved and started, so timer.c's spinlock nests inside it.
+// `watch_lock` guards which timer the watch has, and which one it has joined.
+// It is held while that timer is reserved and started, so timer.c's spinlock
+// nests inside it.
 
 #include "kernel/time/eventwatch.h"
 
@@ -19,14 +20,27 @@ const char event_watch_owner[] = "the events' watch";
 // late thread may make several at once.
 #define QUIET_CHECKS_MAX 3u
 #define CHECK_NS_MIN (2 * NSEC_PER_SEC)
+// Checks in a row without a timer, until the log says so.
+#define UNWATCHED_CHECKS 2u
 
 ERROR_COUNTER(replaced, "timers, replaced",
               "their interrupts did not come; the log names them");
 
 static struct mutex watch_lock = MUTEX_INIT(watch_lock, "event watch");
-static bool watch_needed; // constant once all CPUs run, or set by a replacement
+static bool started;        // constant once all CPUs run
 static struct timer *timer; // NULL: none
-static bool warned;
+
+// The timer of another user that calls joined_fn in the place of `fn`. Written
+// while it is stopped, but `last_ns` and `due`: by the boot CPU.
+static struct {
+    const struct timer *timer; // NULL: none
+    bool nmi;
+    timer_fn_t fn;
+    void *arg;
+    u64 last_ns;
+    bool due; // an NMI has asked for checks
+} joined;
+
 static bool alarm_is_silent; // the RTC's
 static u32 interrupts;       // of the watch: written by the boot CPU
 
@@ -64,15 +78,62 @@ static bool take_any(void)
 
 void event_watch_resume(void)
 {
-    if (!watch_needed || !irqs_enabled())
+    if (!started || !irqs_enabled())
         return;
     mutex_lock(&watch_lock);
-    if (!timer && !take_any() && !warned) {
-        warned = true;
-        log_printf("clock: no timer is free to watch the event timer: if it "
-                   "loses an interrupt, sleeps end at the next interrupt of "
-                   "a device\n");
+    if (!timer)
+        take_any();
+    mutex_unlock(&watch_lock);
+}
+
+// An NMI may have interrupted any holder of the callouts' locks, so it leaves
+// the checks to an interrupt.
+static NOTRACE void joined_fn(void *arg UNUSED, const struct trapframe *tf)
+{
+    joined.fn(joined.arg, tf);
+    if (this_cpu_read(id) != 0)
+        return;
+    u64 now = clock_now_ns();
+    if (now - joined.last_ns < EVENT_WATCH_NS)
+        return;
+    joined.last_ns = now;
+    if (joined.nmi) {
+        WRITE_ONCE(joined.due, true);
+        irq_raise_deferred();
+    } else {
+        check_events(NULL, tf);
     }
+}
+
+void event_watch_deferred(void)
+{
+    if (!READ_ONCE(joined.due) || this_cpu()->id != 0)
+        return;
+    WRITE_ONCE(joined.due, false);
+    check_events(NULL, NULL);
+}
+
+void event_watch_join(struct timer *t, u32 mode, timer_fn_t *fn, void **arg)
+{
+    if (!started || t->owner == event_watch_owner || !(mode & TIMER_PERIODIC))
+        return;
+    mutex_lock(&watch_lock);
+    if (!timer && (!joined.timer || joined.timer == t)) {
+        joined.timer = t;
+        joined.nmi = mode & TIMER_NMI;
+        joined.fn = *fn;
+        joined.arg = *arg;
+        *fn = joined_fn;
+    }
+    mutex_unlock(&watch_lock);
+}
+
+void event_watch_leave(const struct timer *t)
+{
+    assert(irqs_enabled());
+    mutex_lock(&watch_lock);
+    if (joined.timer == t)
+        joined.timer = NULL;
     mutex_unlock(&watch_lock);
 }
 
@@ -119,12 +180,26 @@ static void replace_own(void)
     timer = NULL;
 }
 
+// A user that has taken the watch's timer may not have started it yet.
+static void report_none(void)
+{
+    static u32 checks;
+    mutex_assert_held(&watch_lock);
+    if (timer || joined.timer)
+        checks = 0;
+    else if (++checks == UNWATCHED_CHECKS)
+        log_printf("clock: no timer is free to watch the event timer: if it "
+                   "loses an interrupt, sleeps end at the next interrupt of "
+                   "a device\n");
+}
+
 void event_watch_check(void)
 {
     mutex_lock(&watch_lock);
     bool silent = is_silent();
     if (silent)
         replace_own();
+    report_none();
     mutex_unlock(&watch_lock);
     if (silent)
         event_watch_resume();
@@ -132,7 +207,6 @@ void event_watch_check(void)
         return;
     if (!clock_replace_timer()) {
         error_count(&replaced);
-        watch_needed = true;
         event_watch_resume();
     }
     callouts_timer_replaced();
@@ -140,6 +214,6 @@ void event_watch_check(void)
 
 void event_watch_start(void)
 {
-    watch_needed = cpu_count == 1 || clock_event_vector() != VECTOR_TIMER;
+    started = true;
     event_watch_resume();
 }

@@ -255,8 +255,10 @@ void timer_release(struct timer *t)
     bool watched = t->owner == event_watch_owner;
     WRITE_ONCE(t->owner, NULL);
     spin_unlock_irq(&timers_lock, irqs);
-    if (!watched)
-        event_watch_resume();
+    if (watched || !irqs_enabled())
+        return;
+    event_watch_leave(t);
+    event_watch_resume();
 }
 
 // --- interrupts
@@ -387,6 +389,7 @@ int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
     if (!supports(t, mode, period_ns))
         return -EINVAL;
     u64 ticks = MAX(timer_ticks(t, period_ns), 1ull);
+    event_watch_join(t, mode, &fn, &arg);
     int err = claim(t, mode, ticks, fn, arg);
     if (err)
         return err;

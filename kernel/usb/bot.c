@@ -13,6 +13,7 @@ enum {
     TEST_UNIT_READY = 0x00,
     REQUEST_SENSE = 0x03,
     INQUIRY = 0x12,
+    MODE_SENSE_6 = 0x1a,
     READ_CAPACITY_10 = 0x25,
     READ_10 = 0x28,
     WRITE_10 = 0x2a,
@@ -23,6 +24,9 @@ enum {
 #define VENDOR_BYTES 8u
 #define PRODUCT_AT 16u
 #define PRODUCT_BYTES 16u
+#define ALL_PAGES 0x3f // MODE SENSE
+#define MODE_DEVICE_AT 2u
+#define MODE_WRITE_PROTECTED 0x80
 #define SENSE_FORMAT 0x7f // 0x70: fixed, current
 #define SENSE_FIXED 0x70
 #define SENSE_KEY 0x0f
@@ -101,6 +105,16 @@ struct scsi_command scsi_capacity(void)
                                   .data = SCSI_CAPACITY_BYTES };
 }
 
+struct scsi_command scsi_mode(void)
+{
+    return (struct scsi_command){
+        .bytes = { MODE_SENSE_6, 0, ALL_PAGES, 0, SCSI_MODE_BYTES },
+        .length = 6,
+        .in = true,
+        .data = SCSI_MODE_BYTES,
+    };
+}
+
 struct scsi_command scsi_flush(void)
 {
     return (struct scsi_command){ .bytes = { SYNCHRONIZE_CACHE_10 },
@@ -149,6 +163,11 @@ bool scsi_parse_capacity(const u8 *d, size_t n, u32 *sectors, u32 *sector_bytes)
     *sectors = big(d) + 1;
     *sector_bytes = big(d + 4);
     return true;
+}
+
+bool scsi_parse_protected(const u8 *d, size_t n)
+{
+    return n > MODE_DEVICE_AT && d[MODE_DEVICE_AT] & MODE_WRITE_PROTECTED;
 }
 
 u32 scsi_parse_sense(const u8 *d, size_t n, u8 *additional)

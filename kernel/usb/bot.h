@@ -12,6 +12,7 @@
 #define SCSI_INQUIRY_BYTES 36u
 #define SCSI_CAPACITY_BYTES 8u
 #define SCSI_SENSE_BYTES 18u
+#define SCSI_MODE_BYTES 192u // as other systems ask for
 
 struct scsi_command {
     u8 bytes[SCSI_COMMAND_MAX];
@@ -36,6 +37,7 @@ struct scsi_command scsi_inquiry(void);
 struct scsi_command scsi_test_ready(void);
 struct scsi_command scsi_sense(void);
 struct scsi_command scsi_capacity(void);
+struct scsi_command scsi_mode(void);  // MODE SENSE(6), all pages
 struct scsi_command scsi_flush(void); // SYNCHRONIZE CACHE(10)
 // READ(10), WRITE(10). 1 <= count < 65536.
 struct scsi_command scsi_transfer(bool write, u32 sector, u32 count,
@@ -47,6 +49,10 @@ bool scsi_parse_inquiry(const u8 *d, size_t n, char name[SCSI_NAME_BYTES]);
 // False: none, or larger than 2 TiB.
 bool scsi_parse_capacity(const u8 *d, size_t n, u32 *sectors,
                          u32 *sector_bytes);
+
+// Whether writing is forbidden, by a switch say: the bit WP of the answer's
+// header (SPC-3, 7.4.3; SBC-2, 6.3.1).
+bool scsi_parse_protected(const u8 *d, size_t n);
 
 enum scsi_sense { // SPC-3, table 27: keys
     SENSE_NONE = 0,

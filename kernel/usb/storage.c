@@ -168,6 +168,15 @@ static const char *wait_ready(struct usb_device *d)
     return "it does not become ready";
 }
 
+// False also for one that does not say.
+static bool is_protected(struct usb_device *d)
+{
+    struct storage *s = d->data;
+    struct scsi_command c = scsi_mode();
+    u32 n;
+    return !run(d, &c, &n) && scsi_parse_protected(s->data, n);
+}
+
 static const char *identify(struct usb_device *d, char *name, u32 *sectors)
 {
     struct storage *s = d->data;
@@ -206,14 +215,16 @@ static int start(struct usb_device *d)
         log_printf("usb: %s: a stick that cannot be used: %s\n", d->path, why);
         return -EIO;
     }
-    log_printf("usb: %s: %s, %u MiB\n", d->path, name,
-               sectors / SECTORS_OF_MIB);
+    bool protected = is_protected(d);
+    log_printf("usb: %s: %s, %u MiB%s\n", d->path, name,
+               sectors / SECTORS_OF_MIB, protected ? ", write-protected" : "");
     s->disk = block_add(&(struct block_facts){
         .bus = "usb",
         .name = d->path,
         .model = name,
         .sectors = sectors,
         .stick = true,
+        .read_only = protected,
         .wake = &d->controller->wake,
     });
     return s->disk ? 0 : -ENOMEM;

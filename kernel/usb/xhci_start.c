@@ -8,6 +8,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
+#include "kernel/usb/intel_ports.h"
 #include "kernel/usb/registers.h"
 #include "kernel/usb/xhci.h"
 
@@ -18,12 +19,6 @@
 #define RESET_MS 1000u
 #define READY_MS 5000u
 #define EXTENDED_MAX 64u // capabilities in the list
-
-#define INTEL 0x8086u
-#define ROUTE_USB2 0xd0u
-#define MASK_USB2 0xd4u
-#define ROUTE_USB3 0xd8u
-#define MASK_USB3 0xdcu
 
 static bool wait_register(struct xhci *x, u32 offset, u32 bits, u32 wanted,
                           u32 ms)
@@ -46,10 +41,8 @@ static const char *map_registers(struct xhci *x)
     if (m.size < REGISTERS_LEAST)
         return "its registers take too little memory";
     x->size = (u32)MIN(m.size, (u64)REGISTERS_MOST);
-    if ((m.base + x->size - 1) >> 32 && !cpu_features.pae)
-        return "its address is above 4 GiB";
     x->registers = map_device(m.base, x->size);
-    return x->registers ? NULL : "no address space is left for its registers";
+    return x->registers ? NULL : "its registers cannot be mapped";
 }
 
 static const char *read_capabilities(struct xhci *x)
@@ -104,21 +97,6 @@ static void look_for_firmware(struct xhci *x)
             return;
         at += next;
     }
-}
-
-// Intel's chipsets of 2012 to 2015 have older controllers, too, at which a port
-// of USB 2 stays until it is given to this one (8 Series / C220 Datasheet,
-// xHCI's configuration registers USB3_PSSEN and XUSB2PR, and their masks).
-static void take_ports(const struct xhci *x)
-{
-    static const u16 products[] = { 0x1e31, 0x8c31, 0x8cb1, 0x9c31, 0x9cb1 };
-    bool has_routes = false;
-    for (u32 i = 0; i < ARRAY_SIZE(products); i++)
-        has_routes |= x->pci.product == products[i];
-    if (x->pci.vendor != INTEL || !has_routes)
-        return;
-    pci_set_register(&x->pci, ROUTE_USB3, pci_register(&x->pci, MASK_USB3));
-    pci_set_register(&x->pci, ROUTE_USB2, pci_register(&x->pci, MASK_USB2));
 }
 
 static const char *reset(struct xhci *x)
@@ -218,7 +196,7 @@ const char *xhci_start(struct xhci *x)
     if (why)
         return why;
     look_for_firmware(x);
-    take_ports(x);
+    intel_ports_take(&x->pci);
     why = reset(x);
     if (why)
         return why;

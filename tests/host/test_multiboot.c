@@ -4,8 +4,9 @@
 #include "test.h"
 
 #include "arch/i386/boot/boot_fill.h"
+#include "arch/i386/boot/memory_map.h"
 
-#define SIZE_MAX_INFO 1024
+#define SIZE_MAX_INFO 32768
 
 static u8 info[SIZE_MAX_INFO];
 static u32 length;
@@ -134,6 +135,77 @@ static void any_byte_is_wrong(void **state UNUSED)
             parse(length);
             assert_true(boot_info.module_count <= BOOT_MODULES_MAX);
         }
+    }
+}
+
+// `usable` pieces of 64 KiB, one in each MiB from 1 MiB on, and `others` of a
+// page between them, the latter last or first.
+static void fragmented(u32 usable, u32 others, bool others_last)
+{
+    static u32 entries[2 + 6 * 1200];
+    u32 *e = entries;
+    *e++ = 24;
+    *e++ = 0;
+    for (u32 i = 0; i < usable + others; i++) {
+        bool is_usable = others_last ? i < usable : i >= others;
+        u32 n =
+            is_usable == others_last ? i : i - (others_last ? usable : others);
+        u32 at = MIB(1) * (n + 1);
+        *e++ = is_usable ? at : at + MIB(1) / 2;
+        *e++ = 0;
+        *e++ = is_usable ? KIB(64) : PAGE_SIZE;
+        *e++ = 0;
+        *e++ = is_usable ? BOOT_RANGE_USABLE : 2;
+        *e++ = 0;
+    }
+    begin();
+    tag(MB2_TAG_MMAP, entries, (u32)((u8 *)e - (u8 *)entries));
+    parse(length);
+}
+
+static u32 usable_kib(void)
+{
+    u64 sum = 0;
+    for (u32 i = 0; i < boot_info.region_count; i++) {
+        if (boot_info.regions[i].usable)
+            sum += boot_info.regions[i].size;
+    }
+    return (u32)(sum / 1024);
+}
+
+// A firmware's with 312 entries has been seen.
+static void many_ranges(void **state UNUSED)
+{
+    fragmented(312, 0, true);
+    assert_int_equal(usable_kib(), 312 * 64);
+    assert_int_equal(boot_info.problem_count, 0);
+    fragmented(255, 255, true); // with our own two: all there is room for
+    assert_int_equal(usable_kib(), 255 * 64);
+    assert_int_equal(boot_info.range_count, MEMORY_RANGES_MAX);
+    assert_int_equal(boot_info.problem_count, 0);
+}
+
+static void assert_dropped(u32 kept, u32 dropped)
+{
+    char want[96];
+    snprintf(want, sizeof(want),
+             "its memory map has too many ranges: %u KiB are not used",
+             dropped * 64);
+    assert_int_equal(usable_kib(), kept * 64);
+    assert_int_equal(boot_info.problem_count, 1);
+    assert_string_equal(boot_info.problems[0], want);
+    assert_true(boot_info.memory_dropped == (u64)dropped * KIB(64));
+}
+
+// What is not usable is never dropped for what is.
+static void too_many_ranges(void **state UNUSED)
+{
+    fragmented(600, 0, true); // two of them make room for our own
+    assert_dropped(MEMORY_RANGES_MAX - 2, 600 - (MEMORY_RANGES_MAX - 2));
+    for (u32 last = 0; last < 2; last++) {
+        fragmented(400, 400, last);
+        assert_dropped(MEMORY_RANGES_MAX - 2 - 400,
+                       400 - (MEMORY_RANGES_MAX - 2 - 400));
     }
 }
 
@@ -276,6 +348,8 @@ int main(void)
         cmocka_unit_test(all_tags),
         cmocka_unit_test(cut_off_anywhere),
         cmocka_unit_test(any_byte_is_wrong),
+        cmocka_unit_test(many_ranges),
+        cmocka_unit_test(too_many_ranges),
         cmocka_unit_test(short_tags_are_skipped),
         cmocka_unit_test(framebuffers_that_are_none),
         cmocka_unit_test(maps_without_entries),

@@ -2,12 +2,15 @@
 // messages, and what firmware leaves switched off, on configuration spaces that
 // are right, and on random ones.
 // link: arch/i386/dev/pci.c arch/i386/dev/pci_messages.c
+// link: kernel/usb/intel_ports.c
 #include "test.h"
 
 #include "arch/i386/dev/pci_config.h"
 #include "kernel/base/errno.h"
+#include "kernel/usb/intel_ports.h"
 
 #define XHCI 0x0c0330u
+#define EHCI 0x0c0320u
 #define BRIDGE 0x060400u
 
 // --- the machine
@@ -153,6 +156,35 @@ static void buses_without_bridges(void **state UNUSED)
     assert_int_equal(functions[1].words[1] & 0xffff, 0x406);
 }
 
+// Whether an xHCI takes its ports, beside an EHCI of this vendor (0: none).
+static bool takes_ports(u16 vendor, u16 product, u16 ehci)
+{
+    begin();
+    u32 *w = add(0, 20, XHCI);
+    w[0] = vendor | (u32)product << 16;
+    w[0xd4 / 4] = 0x7fff;
+    w[0xdc / 4] = 0x3f;
+    if (ehci)
+        *add(0, 29, EHCI) = ehci | 0x8d260000u;
+    pci_each(XHCI, see, NULL);
+    intel_ports_take(&last);
+    assert_int_equal(w[0xd4 / 4], 0x7fff);
+    assert_int_equal(w[0xdc / 4], 0x3f);
+    assert_true((w[0xd0 / 4] == 0x7fff) == (w[0xd8 / 4] == 0x3f));
+    return w[0xd0 / 4];
+}
+
+// C610 and Bay Trail, a chipset that has none of Intel's EHCIs, other makers'.
+static void ports_of_intel(void **state UNUSED)
+{
+    assert_true(takes_ports(0x8086, 0x8d31, 0x8086));
+    assert_true(takes_ports(0x8086, 0x0f35, 0x8086));
+    assert_true(takes_ports(0x8086, 0x1e31, 0x8086));
+    assert_false(takes_ports(0x8086, 0xa12f, 0));
+    assert_false(takes_ports(0x8086, 0xa12f, 0x1033));
+    assert_false(takes_ports(0x1b21, 0x1142, 0x8086));
+}
+
 static void what_is_switched_off(void **state UNUSED)
 {
     begin();
@@ -277,6 +309,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(behind_bridges),
         cmocka_unit_test(buses_without_bridges),
+        cmocka_unit_test(ports_of_intel),
         cmocka_unit_test(what_is_switched_off),
         cmocka_unit_test(base_addresses),
         cmocka_unit_test(message_interrupts),

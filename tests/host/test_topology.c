@@ -13,6 +13,7 @@ struct leaf {
 
 static struct leaf leaves[LEAVES_MAX];
 static u32 leaf_count;
+static u32 lapic_id;
 
 static void read_leaf(u32 leaf, u32 subleaf, u32 registers[4])
 {
@@ -51,7 +52,7 @@ static struct topology read_topology(void)
 {
     struct topology t;
     memset(&t, 0xee, sizeof(t));
-    topology_read(read_leaf, &t);
+    topology_read(read_leaf, lapic_id, &t);
     return t;
 }
 
@@ -103,9 +104,14 @@ static void empty_leaves(void **state UNUSED)
 
 static void older_processors(void **state UNUSED)
 {
+    lapic_id = 3;
     begin(2); // one core, one thread
     set(1, 0, 0, 3u << 24, 0, 0);
     expect_place(3, 0, 0);
+    begin(2); // before the Pentium 4: leaf 1 has no id
+    set(1, 0, 0, 0, 0, 0);
+    expect_place(3, 0, 0);
+    lapic_id = 0;
     begin(2); // two threads
     set(1, 0, 0, 3u << 24 | 2 << 16, 0, 1u << 28);
     expect_place(1, 0, 1);
@@ -186,7 +192,7 @@ static void noise(void **state UNUSED)
 {
     for (u32 i = 0; i < 100000; i++) {
         struct topology t;
-        topology_read(read_noise, &t);
+        topology_read(read_noise, 0, &t);
         assert_true(t.kind <= CORE_EFFICIENCY);
     }
 }

@@ -450,6 +450,11 @@ static void commands(void **state UNUSED)
     assert_int_equal(wrapped[12], 0);
     assert_int_equal(wrapped[15], 0x2a);
     assert_int_equal(wrapped[22] << 8 | wrapped[23], 0xffff);
+    c = scsi_mode();
+    bot_wrap(wrapped, 7, &c);
+    assert_int_equal(wrapped[12], 0x80);
+    assert_int_equal(wrapped[14], 6);
+    assert_memory_equal(wrapped + 15, "\x1a\0\x3f\0\xc0\0", 6);
 }
 
 static void statuses(void **state UNUSED)
@@ -482,6 +487,7 @@ static void answers(void **state UNUSED)
     static const u8 largest[8] = { 0xff, 0xff, 0xff, 0xfe, 0, 0, 2, 0 };
     static const u8 beyond[8] = { 0xff, 0xff, 0xff, 0xff, 0, 0, 2, 0 };
     static const u8 sense[18] = { 0xf0, 0, 2, [12] = 0x3a };
+    static const u8 protected[4] = { 3, 0, 0x80, 0 }, writable[4] = { 3, 0x80 };
     char name[SCSI_NAME_BYTES];
     u32 sectors, bytes;
     u8 additional;
@@ -498,6 +504,10 @@ static void answers(void **state UNUSED)
     assert_int_equal(bytes, 512);
     assert_false(scsi_parse_capacity(beyond, 8, &sectors, &bytes));
     assert_false(scsi_parse_capacity(largest, 7, &sectors, &bytes));
+    assert_true(scsi_parse_protected(protected, 4));
+    assert_true(scsi_parse_protected(protected, 3));
+    assert_false(scsi_parse_protected(protected, 2));
+    assert_false(scsi_parse_protected(writable, 4));
     assert_int_equal(scsi_parse_sense(sense, 18, &additional), SENSE_NOT_READY);
     assert_int_equal(additional, SENSE_NO_MEDIUM);
     assert_int_equal(scsi_parse_sense(sense, 2, &additional), SENSE_UNKNOWN);

@@ -115,6 +115,8 @@ MOVED = tuple(
 BOCHS = tuple(
     Machine(f"Bochs, {smp} CPU{'s' * (smp > 1)}", bochs={"model": SANDY_BRIDGE}, smp=smp,
             wrong=frozenset({"source pmc"}))
-    for smp in (1, 4))
+    for smp in (1, 4)) + (
+        Machine("Bochs, Pentium III, 2 CPUs", bochs={"model": "p3_katmai", "ips": 20000000},
+                smp=2, wrong=frozenset({"source pmc"})),)
 
 MACHINES = FIRMWARES + CPU_MODELS + NUMBERS + MEMORY + TIMERS + DEVICES + MOVED + BOCHS

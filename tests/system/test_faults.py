@@ -132,11 +132,13 @@ def test_lost_interrupts_between_cpus(what, each, command, said):
 
 
 @realtime()
-@pytest.mark.parametrize("smp", (1, 2))
-def test_a_timer_that_stops_is_replaced(smp):
-    """The watch by another timer, or by another CPU, finds it; sleeps end meanwhile."""
+@pytest.mark.parametrize("fault,smp", (
+    ("timer-stops,15", 1), ("timer-stops,15", 2), ("timers-stop,20", 2)))
+def test_a_timer_that_stops_is_replaced(fault, smp):
+    """The watch by another timer, or by another CPU, finds it; sleeps end meanwhile. No
+    CPU finds it where all CPUs' stop at once."""
     output, counted = with_faults(
-        "timer-stops,15", "sleep 30; taskset 1 sleep 2; dmesg; echo @; "
+        fault, "sleep 30; taskset 1 sleep 2; dmesg; echo @; "
         "read before idle </proc/uptime; taskset 1 sleep 2; taskset 1 sleep 2; "
         "read after idle </proc/uptime; echo $before $after; echo @; "
         "sysinfo system.clock", smp=smp, clock=FINE_CLOCK)
@@ -147,6 +149,19 @@ def test_a_timer_that_stops_is_replaced(smp):
     assert re.search("lapic +timer .* its shots ceased to come", clocks), clocks
     assert counted["timers, replaced"] == 1, counted
     assert counted["timer interrupts, lost or late"] >= 2, counted
+
+
+@realtime()
+@pytest.mark.parametrize("source", ("rtc", "nmi-rtc"))
+def test_a_sampler_takes_the_last_timer(source):
+    """The PIT is the events' own, and the HPET has its line: the watch's checks go with the
+    sampler's interrupts, and nothing is said in the middle of a report."""
+    output, counted = with_faults(
+        "event-lost,9", f"sprofile -s {source} -F 64 sleep 30 >/dev/null; "
+        "dmesg | grep -c 'no timer is free'; echo end", smp=1,
+        clock=("--kargs", "timer=pit"))
+    assert output == "0\nend\n", output
+    assert counted["timer interrupts, lost or late"] > 0, counted
 
 
 @realtime()

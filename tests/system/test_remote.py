@@ -37,7 +37,7 @@ class Machine:
     def begin(self, *arguments, key=None, **options):
         return subprocess.Popen(
             [STROBE, "remote", self.name, "--key", key or self.key, *arguments],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **{"text": True, **options})
 
     def run(self, *arguments, **options):
         child = self.begin(*arguments, **options)
@@ -98,6 +98,17 @@ def test_record(network, tmp_path):
     way = check_recorded(path, errors, "luaV_execute [/bin/lua]", "[kernel]")
     assert int(way[3]) < int(way[2]) / 2, way
     assert float(way[6]) > 0, way  # the network's thread
+
+
+@pytest.mark.parametrize("path", ("/dev/null", "/dev/stderr"))
+def test_record_where_nothing_is_kept(network, path):
+    """For what the program prints (docs/hardware.md); a pipe has the whole file."""
+    child = network.begin("record", "-o", path, "--", "echo", "printed there", text=False)
+    output, errors = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 0 and output == b"printed there\n", (output, errors)
+    assert b"could not be written" not in errors, errors
+    assert re.search(rb" \d+ samples; \d+ datagrams, 0 lost; ", errors), errors
+    assert errors.startswith(b"PERFILE2") == (path == "/dev/stderr"), errors
 
 
 def test_top(network):

@@ -300,7 +300,7 @@ sector = "{}"
 
 def test_sticks_of_no_use(tmp_path):
     """Large sectors, no file system, a file system that says that it is larger than the
-    stick, a stick that says that it is larger than it is, and one that cannot be written:
+    stick, a stick that says that it is larger than it is, and one that is write-protected:
     each one is named, and the last one is read."""
     empty = tmp_path / "empty"
     empty.write_bytes(bytes(1 << 20))
@@ -319,18 +319,21 @@ def test_sticks_of_no_use(tmp_path):
         arguments += f" -drive if=none,id=d{n},format=raw,file={file}"
         if n > 1:
             arguments += f" -device usb-storage,bus=usb.0,port={n},drive=d{n}"
-    run = vm(STICK + """stick; wc -l </usb/"A test.py"; echo x >/usb/new; rm /usb/*
+    run = vm(STICK + """stick; wc -l </usb/"A test.py"; grep -o '/usb vfat r[ow]' /proc/mounts
+        echo x >/usb/new; rm /usb/*
         mkdir /usb/d; echo more >>"/usb/A test.py"; ls /usb
         stats --audit >/dev/null && echo balanced""",
              "--qemu-args", arguments, *options("addresses"), smp=1)
     lines = len(open(__file__, encoding="utf-8").readlines())
-    assert run.status == 0 and run.output == f"{lines}\nA test.py\nbalanced\n", run
+    assert run.status == 0 and run.output == \
+        f"{lines}\n/usb vfat ro\nA test.py\nbalanced\n", run
     assert run.errors.count("Read-only file system") == 4, run
     for said in ("1-1: a stick that cannot be used: its sectors do not have 512 bytes",
                  "1-2: not mounted: it has neither partitions nor a file system",
                  "1-3: not mounted: its file system is larger than the disk",
                  "1-4: not mounted: its last sector cannot be read: is the disk smaller "
                  "than it says?",
-                 "1-5: FAT16, clusters of 2048 bytes"):
+                 "1-5: QEMU QEMU HARDDISK, 64 MiB, write-protected",
+                 "1-5: FAT16, clusters of 2048 bytes", "the stick is at /usb, read-only"):
         assert f"usb: {said}\n" in run.console, run
     assert NOTHING_LOST in run.console, run

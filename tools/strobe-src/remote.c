@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -61,7 +62,8 @@ static const struct tool tool = {
 
 static struct remote_client client;
 static struct remote_file file = { .fd = -1 };
-static FILE *result; // it is `file`
+static FILE *result;
+static FILE *work; // it is `file`: the result, or what is copied to it
 static struct link link_;
 static const char *target;
 static volatile sig_atomic_t interrupts;
@@ -283,6 +285,34 @@ static void explain(bool started)
                  client.corrupt);
 }
 
+// A pipe, or /dev/null, can be neither read nor cut off: it has a copy at the
+// end.
+static FILE *open_work(const char *path)
+{
+    struct stat st;
+
+    if (fstat(fileno(result), &st) == 0 && S_ISREG(st.st_mode))
+        return result;
+    FILE *f = tmpfile();
+    if (!f)
+        fail(1, "%s: no temporary file: %s", path, strerror(errno));
+    return f;
+}
+
+static void close_work(const char *path)
+{
+    char part[BUFSIZ];
+    size_t n;
+
+    if (work != result) {
+        rewind(work);
+        while ((n = fread(part, 1, sizeof(part), work)) > 0)
+            fwrite(part, 1, n, result);
+        fclose(work);
+    }
+    result_close(result, path);
+}
+
 // Completes the file, which then takes the place of an earlier one, and says
 // what is in it. On a full disk it has what came first.
 static bool finish_file(const char *path)
@@ -292,7 +322,7 @@ static bool finish_file(const char *path)
         remote_file_end(&file, ended ? &client.end : NULL, &client);
 
     if (!problem || file.failed)
-        result_close(result, path);
+        close_work(path);
     if (problem) {
         complain("%s: %s", path, problem);
         return false;
@@ -315,7 +345,8 @@ static int run(const char *path)
     open_link();
     if (path) {
         result = result_open(path);
-        remote_file_begin(&file, fileno(result));
+        work = open_work(path);
+        remote_file_begin(&file, fileno(work));
     }
     serve();
     bool started = client.come > 0;

@@ -19,6 +19,7 @@
 #define SLEEPS 8
 #define LATE_NS 5000000 // of the best sleep
 #define TSC_ROUNDS 100
+#define FEATURE_HTT (1u << 28) // CPUID leaf 1, EDX
 
 static cpu_set_t all; // the CPUs that the caller may use
 static long count;
@@ -60,13 +61,26 @@ static struct cpuid cpuid(uint32_t leaf)
     return r;
 }
 
+static uint32_t cpu_by_kernel(void)
+{
+    struct sysinfo_thread t = { 0 };
+    char path[40];
+
+    snprintf(path, sizeof(path), "system.threads.%d", (int)gettid());
+    sysinfo_get_thread(path, &t);
+    return t.cpu;
+}
+
 // The features of this CPU (CPUID leaf 1), and its APIC id: that of 32 bits
-// where CPUID has it (leaf 0BH, SDM vol. 2A, CPUID).
+// where CPUID has it (leaf 0BH, SDM vol. 2A, CPUID). Before the Pentium 4 it
+// reports none: then the CPU's number, which the kernel says.
 static uint64_t features(uint32_t *apic_id)
 {
     struct cpuid one = cpuid(1);
 
     *apic_id = one.b >> 24;
+    if (*apic_id == 0 && !(one.d & FEATURE_HTT))
+        *apic_id = cpu_by_kernel();
     if (cpuid(0).a >= 0xb) {
         struct cpuid topology = cpuid(0xb);
         if (topology.b & 0xffff)

@@ -44,10 +44,6 @@ extern u32 acpi_found_count;
 
 // Finds and reads all tables. Malformed ones are logged and skipped.
 void acpi_init(void);
-// Maps physical memory read-only, permanently. NULL: it cannot be mapped.
-const void *firmware_map(paddr_t base, u32 size);
-// The same for registers, writable.
-void *firmware_map_writable(paddr_t base, u32 size);
 bool checksum_ok(const void *p, u32 size);
 
 // Readers of single tables. The caller has checked the table's length and
@@ -63,17 +59,16 @@ const struct acpi_header *acpi_table(paddr_t base);
 // CPUs and interrupt controllers, from the MADT or the MP tables.
 bool madt_found(void); // it listed at least one CPU
 void mp_tables_read(void);
-void cpu_found(u32 apic_id); // left out if it cannot be used
-void cpus_complete(void);    // moves the boot CPU to the front
-u32 boot_cpu_apic_id(void);
-bool cpus_need_x2apic(void); // there are ids that xAPIC mode cannot address
+void cpu_found(u32 apic_id);  // left out if it cannot be used
+void cpus_complete(u32 boot); // moves the boot CPU, of this id, to the front
+bool cpus_need_x2apic(void);  // there are ids that xAPIC mode cannot address
 // Which LINT input of the local APICs is wired to NMI, 0 or 1: of all CPUs;
 // then, of the CPU with this APIC id.
 void nmi_inputs_found(u32 lint);
 void nmi_input_found(u32 apic_id, u32 lint);
 u32 nmi_input(u32 apic_id); // LINT1 if the firmware does not say
 void lapic_found(paddr_t base);
-paddr_t lapic_base(void);
+paddr_t lapic_base(void); // 0: the tables do not say
 void ioapic_found(paddr_t base, u32 gsi_base);
 // Records an ISA interrupt's wiring; the flags are the same in ACPI and MP
 // tables.

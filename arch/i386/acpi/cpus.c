@@ -1,16 +1,14 @@
 // CPUs and interrupt controller addresses from the firmware's tables. Collected
 // in the tables' order, used afterwards.
 #include "arch/i386/acpi/acpi.h"
+#include "arch/i386/cpu/offsets.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
 
-#define LAPIC_DEFAULT_BASE 0xfee00000u
 #define POLARITY(flags) ((flags)&3)
 #define TRIGGER(flags) ((flags) >> 2 & 3)
 #define ACTIVE_LOW 3u
 #define LEVEL 3u
-#define LEAF_TOPOLOGY 0xbu
-#define XAPIC_ID_MAX 0xfeu // 0xff is all CPUs
 
 u32 acpi_cpu_count;
 u32 acpi_cpu_apic_ids[CPU_MAX];
@@ -20,14 +18,14 @@ u32 acpi_cpu_apic_ids[CPU_MAX];
 static u32 nmi_lint = 1;
 static u32 nmi_exceptions[CPU_MAX], nmi_exception_count;
 
-static paddr_t lapic_address = LAPIC_DEFAULT_BASE;
+static paddr_t lapic_address;
 
 void cpu_found(u32 apic_id)
 {
-    if (apic_id > XAPIC_ID_MAX && !cpu_features.x2apic) {
+    if (apic_id > ASM_XAPIC_ID_MAX && !cpu_features.x2apic) {
         log_printf("cpu: APIC id %u is left out: without x2APIC mode the last "
                    "one is %u\n",
-                   apic_id, XAPIC_ID_MAX);
+                   apic_id, ASM_XAPIC_ID_MAX);
         return;
     }
     for (u32 i = 0; i < acpi_cpu_count; i++) {
@@ -41,40 +39,18 @@ void cpu_found(u32 apic_id)
                    CPU_MAX);
 }
 
-static void cpuid_leaf(u32 leaf, u32 *a, u32 *b, u32 *d)
-{
-    u32 c = 0;
-    *a = leaf;
-    __asm__("cpuid" : "+a"(*a), "=b"(*b), "+c"(c), "=d"(*d));
-}
-
-// The initial APIC id. That of leaf 1 has 8 bits (SDM vol. 2A, CPUID, leaves 1
-// and 0BH). trampoline.S does the same for the other CPUs.
-u32 boot_cpu_apic_id(void)
-{
-    u32 highest, b, id;
-    cpuid_leaf(0, &highest, &b, &id);
-    if (highest >= LEAF_TOPOLOGY) {
-        cpuid_leaf(LEAF_TOPOLOGY, &highest, &b, &id);
-        if (b & 0xffff) // the leaf is there: the number of logical processors
-            return id;
-    }
-    cpuid_leaf(1, &highest, &b, &id);
-    return b >> 24;
-}
-
 bool cpus_need_x2apic(void)
 {
     for (u32 i = 0; i < acpi_cpu_count; i++) {
-        if (acpi_cpu_apic_ids[i] > XAPIC_ID_MAX)
+        if (acpi_cpu_apic_ids[i] > ASM_XAPIC_ID_MAX)
             return true;
     }
     return false;
 }
 
-void cpus_complete(void)
+void cpus_complete(u32 boot)
 {
-    u32 boot = boot_cpu_apic_id(), i = 0;
+    u32 i = 0;
     while (i < acpi_cpu_count && acpi_cpu_apic_ids[i] != boot)
         i++;
     if (i == acpi_cpu_count) { // not listed, or beyond the limit

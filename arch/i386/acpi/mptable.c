@@ -70,7 +70,7 @@ static u32 next_gsi;
 
 static const struct floating *scan(paddr_t start, u32 size)
 {
-    const char *p = firmware_map(start, size);
+    const char *p = map_device(start, size);
     for (u32 i = 0; p && i + sizeof(struct floating) <= size; i += 16) {
         const struct floating *f = (const void *)(p + i);
         if (!memcmp(f->signature, "_MP_", 4) && f->length == 1 &&
@@ -82,8 +82,8 @@ static const struct floating *scan(paddr_t start, u32 size)
 
 static const struct floating *find(void)
 {
-    const u16 *segment = firmware_map(BDA_EBDA_SEGMENT, sizeof(u16));
-    const u16 *kib = firmware_map(BDA_BASE_MEMORY_KIB, sizeof(u16));
+    const u16 *segment = map_device(BDA_EBDA_SEGMENT, sizeof(u16));
+    const u16 *kib = map_device(BDA_BASE_MEMORY_KIB, sizeof(u16));
     const struct floating *f = NULL;
     if (segment && *segment >= 0x8000 && *segment < 0xa000)
         f = scan((paddr_t)*segment << 4, KIB(1));
@@ -144,11 +144,11 @@ static void read_entry(const struct entry *e)
 
 static bool read_config(paddr_t base)
 {
-    const struct config *c = firmware_map(base, sizeof(*c));
+    const struct config *c = map_device(base, sizeof(*c));
     u16 length = c ? c->length : 0;
     if (length < sizeof(*c))
         return false;
-    c = firmware_map(base, length);
+    c = map_device(base, length);
     if (!c || memcmp(c->signature, "PCMP", 4) || !checksum_ok(c, length))
         return false;
     lapic_found(c->lapic);

@@ -15,7 +15,7 @@ static bool is_reachable(struct acpi_register *r)
     case ACPI_SPACE_IO:
         return r->address + r->bytes - 1 <= PORT_MAX;
     case ACPI_SPACE_MEMORY:
-        r->memory = firmware_map_writable(r->address, r->bytes);
+        r->memory = map_device(r->address, r->bytes);
         return r->memory != NULL;
     case ACPI_SPACE_PCI:
         return pci_present() &&

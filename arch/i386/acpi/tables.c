@@ -1,7 +1,6 @@
 // ACPI table discovery: RSDP, then XSDT or RSDT, then each table that they
 // list.
 #include "arch/boot.h"
-#include "arch/cpu.h"
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/dev/pci_config.h"
 #include "kernel/base/cmdline.h"
@@ -48,21 +47,6 @@ bool checksum_ok(const void *p, u32 size)
     return sum == 0;
 }
 
-void *firmware_map_writable(paddr_t base, u32 size)
-{
-    u32 offset = base & (PAGE_SIZE - 1);
-    paddr_t last = base + size - 1;
-    if (last < base || (last >> 32 && !cpu_features.pae))
-        return NULL;
-    char *page = map_device(base - offset, offset + size);
-    return page ? page + offset : NULL;
-}
-
-const void *firmware_map(paddr_t base, u32 size)
-{
-    return firmware_map_writable(base, size);
-}
-
 static void remember(paddr_t base, const struct acpi_header *table,
                      const char *problem)
 {
@@ -73,13 +57,13 @@ static void remember(paddr_t base, const struct acpi_header *table,
 
 const struct acpi_header *acpi_table(paddr_t base)
 {
-    const struct acpi_header *t = firmware_map(base, sizeof(*t));
+    const struct acpi_header *t = map_device(base, sizeof(*t));
     const char *problem = "cannot be mapped";
     if (t) {
         u32 length = t->length;
         problem = "has a bad length";
         if (length >= sizeof(*t) && length <= TABLE_SIZE_MAX) {
-            t = firmware_map(base, length);
+            t = map_device(base, length);
             if (t && t->length == length && checksum_ok(t, length)) {
                 remember(base, t, NULL);
                 return t;
@@ -110,7 +94,7 @@ static bool is_rsdp(const struct rsdp *r)
 
 static const struct rsdp *scan(paddr_t start, u32 size)
 {
-    const char *p = firmware_map(start, size);
+    const char *p = map_device(start, size);
     for (u32 i = 0; p && i + sizeof(struct rsdp) <= size; i += 16) {
         const struct rsdp *r = (const void *)(p + i);
         if (is_rsdp(r))
@@ -124,7 +108,7 @@ static const struct rsdp *find_rsdp(void)
     const struct rsdp *r = (const void *)boot_info.rsdp_data;
     if (boot_info.rsdp_copied && is_rsdp(r))
         return r;
-    const u16 *segment = firmware_map(BDA_EBDA_SEGMENT, sizeof(*segment));
+    const u16 *segment = map_device(BDA_EBDA_SEGMENT, sizeof(*segment));
     paddr_t ebda = segment ? (paddr_t)*segment << 4 : 0;
     if (ebda >= 0x80000 && ebda < 0xa0000)
         r = scan(ebda, KIB(1));

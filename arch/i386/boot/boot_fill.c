@@ -57,15 +57,15 @@ void boot_add_module(u32 start, u32 end, const char *text, size_t max)
 
 void boot_add_memory(u64 base, u64 size, u32 type)
 {
-    memory_map_add(&memory_map, base, size, type == MB_MEMORY_AVAILABLE);
+    memory_map_add(&memory_map, base, size, type);
 }
 
 void boot_add_plain_memory(u32 lower, u32 upper)
 {
     if (memory_map.range_count)
         return;
-    boot_add_memory(0, (u64)lower * 1024, MB_MEMORY_AVAILABLE);
-    boot_add_memory(MIB(1), (u64)upper * 1024, MB_MEMORY_AVAILABLE);
+    boot_add_memory(0, (u64)lower * 1024, BOOT_RANGE_USABLE);
+    boot_add_memory(MIB(1), (u64)upper * 1024, BOOT_RANGE_USABLE);
 }
 
 static bool is_free(u32 page)
@@ -97,15 +97,22 @@ static u32 choose_start_page(void)
 
 static void make_regions(void)
 {
+    boot_info.ranges = memory_map.ranges;
+    boot_info.range_count = memory_map.range_count;
     boot_info.region_count =
         memory_map_finish(&memory_map, boot_info.regions, BOOT_REGIONS_MAX);
 }
 
 void boot_fill_finish(void)
 {
-    memory_map_add(&memory_map, ROM_START, ROM_END - ROM_START, false);
+    boot_add_memory(ROM_START, ROM_END - ROM_START, BOOT_RANGE_KEPT);
     make_regions();
     boot_info.start_page = choose_start_page();
-    memory_map_add(&memory_map, 0, REAL_MODE_END, false);
+    boot_add_memory(0, REAL_MODE_END, BOOT_RANGE_KEPT);
     make_regions();
+    boot_info.memory_dropped =
+        memory_map.dropped_ranges + memory_map.dropped_regions;
+    if (boot_info.memory_dropped)
+        boot_problem("its memory map has too many ranges: %u KiB are not used",
+                     (u32)(boot_info.memory_dropped >> 10));
 }

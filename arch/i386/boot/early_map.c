@@ -2,6 +2,7 @@
 
 #include "arch/i386/boot/early_map.h"
 #include "arch/i386/mm/entry.h"
+#include "arch/i386/mm/memory.h"
 
 extern u8 early_directory[];
 
@@ -11,7 +12,7 @@ static u32 next = VMAP_BASE; // free from here to the end of the address space
 static char *map_large(u64 at, u64 end, u32 bits)
 {
     u64 span = table_span();
-    if ((!mmu_pae && end > 1ull << 32) || end > ENTRY_FRAME || end - at > -next)
+    if (!is_addressable(at, end - at) || end - at > -next)
         return NULL;
     char *va = (char *)next;
     for (; at < end; at += span, next += (u32)span) {

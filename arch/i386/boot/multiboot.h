@@ -66,8 +66,6 @@ struct mb1_mmap_entry {
 } PACKED;
 _Static_assert(sizeof(struct mb1_mmap_entry) == 24, "Multiboot 0.6.96, 3.3");
 
-#define MB_MEMORY_AVAILABLE 1
-
 struct mb2_info {
     u32 total_size, reserved;
 };

@@ -209,10 +209,15 @@ static NOINLINE void arm_otherwise(u64 deadline)
     lapic_timer_deadline(rdtsc() + ticks);
 }
 
+static ALWAYS_INLINE bool own_timer_stopped(void)
+{
+    return (fault_begun(FAULT_TIMER_STOPS) && !this_cpu()->id) ||
+           fault_begun(FAULT_TIMERS_STOP);
+}
+
 void clock_arm(u64 deadline)
 {
-    if (fault_begun(FAULT_TIMER_STOPS) && !this_cpu()->id &&
-        READ_ONCE(mode) != SHARED)
+    if (own_timer_stopped() && READ_ONCE(mode) != SHARED)
         return;
     if (likely(READ_ONCE(mode) == LAPIC_COUNT))
         lapic_timer_start(ticks_until(deadline));

@@ -13,6 +13,13 @@ struct cpu_features cpu_features;
 #define LEAF_BRAND_FIRST 0x80000002u
 #define LEAF_BRAND_LAST 0x80000004u
 #define LEAF_POWER 0x80000007u
+#define LEAF_ADDRESS_SIZES 0x80000008u
+
+// MAXPHYADDR where that leaf is absent, and the least and the most that are
+// believed: an entry has room for 52 bits (SDM vol. 3A, 4.1.4).
+#define PHYSICAL_BITS_PAE 36u
+#define PHYSICAL_BITS_LEAST 32u
+#define PHYSICAL_BITS_MOST 52u
 
 static void detect_family(u32 eax)
 {
@@ -44,6 +51,15 @@ static void detect_brand(u32 max_extended)
         left--;
     memcpy(cpu_features.brand, from, left);
     cpu_features.brand[left] = 0;
+}
+
+static u32 physical_bits(u32 max_extended, bool has_pae)
+{
+    u32 bits = has_pae ? PHYSICAL_BITS_PAE : PHYSICAL_BITS_LEAST;
+    if (max_extended >= LEAF_ADDRESS_SIZES)
+        bits = cpuid(LEAF_ADDRESS_SIZES, 0).eax & 0xff;
+    bits = MAX(bits, PHYSICAL_BITS_LEAST);
+    return MIN(bits, PHYSICAL_BITS_MOST);
 }
 
 void features_detect(void)
@@ -84,5 +100,6 @@ void features_detect(void)
         f->nx = f->pae && cpuid(LEAF_EXTENDED_FLAGS, 0).edx >> 20 & 1;
     if (max_extended >= LEAF_POWER)
         f->invariant_tsc = cpuid(LEAF_POWER, 0).edx >> 8 & 1;
+    f->physical_bits = physical_bits(max_extended, f->pae || f->pae_unused);
     detect_brand(max_extended);
 }

@@ -195,7 +195,6 @@ void arch_init_early(void)
     features_detect();
     idt_init();
     idt_load(this_cpu());
-    this_cpu()->apic_id = boot_cpu_apic_id();
     if (cpu_features.smap)
         patch_smap_sites();
     cpu_init_control();

@@ -10,8 +10,6 @@
 #include "lib/format.h"
 
 #define CPUID_1_EDX_MTRR (1u << 12)
-#define CPUID_ADDRESS_BITS 0x80000008u
-#define ADDRESS_BITS 36u // of a CPU that does not say it
 
 #define MSR_MTRR_CAP 0xfe
 #define MSR_MTRR_BASE 0x200
@@ -20,18 +18,9 @@
 
 static struct mtrrs chosen; // by the boot CPU
 
-static u64 address_bits(void)
-{
-    u32 bits = ADDRESS_BITS;
-    u32 most = cpuid(0x80000000u, 0).eax;
-    if (most >= CPUID_ADDRESS_BITS && most < 0x80010000u)
-        bits = cpuid(CPUID_ADDRESS_BITS, 0).eax & 0xff;
-    return (1ull << bits) - 1;
-}
-
 bool mtrrs_read(struct mtrrs *m)
 {
-    *m = (struct mtrrs){ .address = address_bits() };
+    *m = (struct mtrrs){ .address = (1ull << cpu_features.physical_bits) - 1 };
     if (!(cpuid(1, 0).edx & CPUID_1_EDX_MTRR) ||
         !read_msr_safely(MSR_MTRR_CAP, &m->cap) ||
         !read_msr_safely(MSR_MTRR_DEFAULT, &m->standard))

@@ -121,3 +121,12 @@
 
 #define ASM_MSR_EFER 0xc0000080
 #define ASM_EFER_NXE 0x800
+
+// The local APIC's id (SDM vol. 3, 11.4.4, 11.4.6, 11.12.1.2).
+#define ASM_MSR_APIC_BASE 0x1b
+#define ASM_APIC_BASE_X2APIC 0x400
+#define ASM_APIC_BASE_LOW 0xfffff000 // its address, as far as it is here
+#define ASM_MSR_X2APIC_ID 0x802
+#define ASM_LAPIC_ID 0x20
+#define ASM_XAPIC_ID_MAX 0xfe // 0xff is all CPUs
+#define ASM_LEAF_TOPOLOGY 0xb

@@ -38,10 +38,10 @@ KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 #define STARTUP_WAIT (200 * NSEC_PER_USEC)
 // Real CPUs answer within a millisecond. In a virtual machine those that have
 // arrived compute while they wait: on a few loaded CPUs of the host, hundreds
-// of them may keep the last one from its turn for seconds. The wait is repeated
-// while CPUs arrive.
-#define ARRIVAL_WAIT (10 * NSEC_PER_SEC)
-#define ARRIVAL_SAID (1 * NSEC_PER_SEC) // then a message says what it waits for
+// of them may keep the last one from its turn for seconds. There the wait is
+// repeated while CPUs arrive.
+#define ARRIVAL_WAIT (1 * NSEC_PER_SEC)
+#define ARRIVAL_WAIT_VIRTUAL (10 * NSEC_PER_SEC)
 #define ONLINE_WAIT (20 * NSEC_PER_SEC)
 
 #define FRAMES_KEPT (MIB(2) / PAGE_SIZE) // free; CPUs do not take these
@@ -147,16 +147,18 @@ static int prepare_trampoline(struct pagetable *pt, u32 others)
     return 0;
 }
 
-// Waits until all have arrived, or none has for ARRIVAL_WAIT.
+// Waits until all have arrived, or, in a virtual machine, none has for
+// ARRIVAL_WAIT_VIRTUAL.
 static void wait_for_arrivals(u32 others)
 {
-    if (wait_until(all_arrived, others, ARRIVAL_SAID))
+    if (wait_until(all_arrived, others, ARRIVAL_WAIT) ||
+        !cpu_features.hypervisor)
         return;
     u32 missing = missing_of(others), before;
     log_printf("smp: waiting for %u CPUs\n", missing);
     do {
         before = missing;
-        wait_until(all_arrived, others, ARRIVAL_WAIT);
+        wait_until(all_arrived, others, ARRIVAL_WAIT_VIRTUAL);
         missing = missing_of(others);
     } while (missing && missing < before);
 }

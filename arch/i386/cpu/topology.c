@@ -9,7 +9,8 @@ CPU_MEMORY(topologies, 1);
 
 void topology_init_cpu(void)
 {
-    topology_read(cpuid_words, topologies[this_cpu()->id]);
+    struct cpu *c = this_cpu();
+    topology_read(cpuid_words, c->apic_id, topologies[c->id]);
 }
 
 const struct topology *cpu_topology(u32 cpu)

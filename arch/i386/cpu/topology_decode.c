@@ -67,11 +67,13 @@ static u32 bits_for(u32 n)
     return bits;
 }
 
-static void by_counts(cpuid_reader read, struct shifts *s)
+// Without HTT a package has one id, and leaf 1 may have none: its field came
+// with the Pentium 4.
+static void by_counts(cpuid_reader read, u32 apic_id, struct shifts *s)
 {
     u32 r[4], ids = 1, cores = 1;
     read(1, 0, r);
-    s->apic_id = r[EBX] >> 24;
+    s->apic_id = r[EDX] & FEATURE_HTT ? r[EBX] >> 24 : apic_id;
     if (r[EDX] & FEATURE_HTT)
         ids = r[EBX] >> 16 & 0xff;
     if (highest(read, 0) >= LEAF_CACHES) {
@@ -86,7 +88,7 @@ static void by_counts(cpuid_reader read, struct shifts *s)
     s->core = s->package - bits_for(cores);
 }
 
-static void read_place(cpuid_reader read, struct topology *out)
+static void read_place(cpuid_reader read, u32 apic_id, struct topology *out)
 {
     struct shifts s = { 0, 0, 0 };
     u32 last = highest(read, 0);
@@ -95,7 +97,7 @@ static void read_place(cpuid_reader read, struct topology *out)
     if (!known && last >= LEAF_TOPOLOGY)
         known = by_levels(read, LEAF_TOPOLOGY, &s);
     if (!known)
-        by_counts(read, &s);
+        by_counts(read, apic_id, &s);
     if (s.core > s.package)
         s.core = s.package;
     out->package = s.apic_id >> s.package;
@@ -161,10 +163,10 @@ static bool amd_has_caches(cpuid_reader read)
     return r[ECX] & FEATURE_AMD_TOPOLOGY;
 }
 
-void topology_read(cpuid_reader read, struct topology *out)
+void topology_read(cpuid_reader read, u32 apic_id, struct topology *out)
 {
     *out = (struct topology){ 0 };
-    read_place(read, out);
+    read_place(read, apic_id, out);
     out->kind = read_kind(read);
     bool known =
         highest(read, 0) >= LEAF_CACHES && read_caches(read, LEAF_CACHES, out);

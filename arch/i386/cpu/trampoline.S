@@ -50,22 +50,31 @@ protected:
     movl %eax, %ds
     movl %eax, %es
     movl %eax, %ss
-    // The initial APIC id, as boot_cpu_apic_id (acpi/cpus.c): the x2APIC id
-    // of 32 bits if CPUID reports one.
+    // edx: the APIC id, as lapic_first_id finds it (irq/lapic.c).
+    movl $ASM_MSR_APIC_BASE, %ecx
+    rdmsr
+    testl $ASM_APIC_BASE_X2APIC, %eax
+    jz 5f
+    movl $ASM_MSR_X2APIC_ID, %ecx
+    rdmsr
+    movl %eax, %edx
+    jmp 7f
+5:  andl $ASM_APIC_BASE_LOW, %eax
+    movl ASM_LAPIC_ID(%eax), %esi
+    shrl $24, %esi
     xorl %eax, %eax
     cpuid
-    cmpl $0xb, %eax
-    jb 5f
-    movl $0xb, %eax
+    cmpl $ASM_LEAF_TOPOLOGY, %eax
+    jb 6f
+    movl $ASM_LEAF_TOPOLOGY, %eax
     xorl %ecx, %ecx
     cpuid
     testw %bx, %bx
-    jnz 6f
-5:  movl $1, %eax
-    cpuid
-    shrl $24, %ebx
-    movl %ebx, %edx
-6:  movl HERE(slots), %esi
+    jz 6f
+    cmpl $ASM_XAPIC_ID_MAX, %edx
+    ja 7f
+6:  movl %esi, %edx
+7:  movl HERE(slots), %esi
     movl HERE(slot_count), %ecx
 1:  jecxz dismissed
     cmpl %edx, AP_APIC_ID(%esi)

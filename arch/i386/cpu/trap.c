@@ -17,6 +17,7 @@
 #include "kernel/base/log.h"
 #include "kernel/base/signal.h"
 #include "kernel/base/user_return.h"
+#include "kernel/time/eventwatch.h"
 #include "kernel/time/ledger.h"
 #include "kernel/trace/point.h"
 
@@ -92,6 +93,7 @@ static NOINLINE void do_deferred(struct arch_cpu *a)
     if (READ_ONCE(a->nmis) != a->nmis_logged)
         nmi_log_unclaimed(a);
     irq_deferred();
+    event_watch_deferred();
 }
 
 // `began` is when the ledger opened the account of the interrupt.

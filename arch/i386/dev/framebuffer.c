@@ -13,6 +13,7 @@
 #include "arch/i386/dev/pixels.h"
 #include "arch/i386/mm/entry.h"
 #include "arch/i386/mm/memory.h"
+#include "kernel/base/log.h"
 
 _Static_assert(DISPLAY_CELLS_MAX == PIXELS_CELLS_MAX, "one screen");
 
@@ -37,8 +38,10 @@ static bool framebuffer_probe(u32 *rows, u32 *cols)
     if (!pixels_init(&pixels, f, height, font))
         return false;
     pixels.base = early_map(f->base, mapped_size(), ENTRY_COMBINING);
-    if (!pixels.base)
+    if (!pixels.base) {
+        log_printf("framebuffer: at %#llx it cannot be mapped\n", f->base);
         return false;
+    }
     pixels_clear(&pixels);
     *rows = pixels.rows;
     *cols = pixels.cols;

@@ -36,8 +36,12 @@ static inline void write_msr(u32 msr, u64 value)
 
 // --- lapic.c
 
-// Maps the registers. 0, or -ENOMEM.
-int lapic_map(paddr_t base);
+// Maps the registers at the address in this CPU's IA32_APIC_BASE; a warning if
+// the firmware's tables say another one (0: they say none). 0, or -ENOMEM.
+int lapic_map(paddr_t said);
+// This CPU's APIC id, in the mode in which the firmware has left it: before
+// lapic_init_cpu.
+u32 lapic_first_id(void);
 // Lets the 8259 interrupt this CPU through LINT0: no I/O APIC was found.
 void lapic_accept_i8259(void);
 void lapic_eoi(void);

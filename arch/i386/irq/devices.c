@@ -19,6 +19,7 @@ static void start_lapic(void)
         log_printf("irq: the local APIC cannot be mapped\n");
         return;
     }
+    cpus_complete(lapic_first_id());
     lapic_init_cpu();
     this_cpu()->apic_id = lapic_id();
 }
@@ -36,7 +37,6 @@ void arch_init_devices(void)
     uart_follow_spcr();
     if (!madt_found())
         mp_tables_read();
-    cpus_complete();
     start_lapic();
     irq_init();
     thermal_init_cpu();

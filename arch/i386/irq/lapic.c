@@ -9,6 +9,7 @@
 // whose destinations have 8 bits, then go to the boot CPU only.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/cpu/arch_cpu.h"
+#include "arch/i386/cpu/offsets.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/errno.h"
@@ -20,7 +21,7 @@ KERNEL_ARG(apic,
            "apic=x2apic: the local APICs in x2APIC mode, where they have it");
 
 enum { // register offsets, SDM table 11-1
-    LAPIC_ID = 0x20,
+    LAPIC_ID = ASM_LAPIC_ID,
     LAPIC_VERSION = 0x30,
     LAPIC_TPR = 0x80,
     LAPIC_EOI = 0xb0,
@@ -63,9 +64,8 @@ enum { // register offsets, SDM table 11-1
 #define ICR_ALL_BUT_SELF (3u << 18)
 
 #define MSR_X2APIC(reg) (0x800u + (reg) / 0x10) // SDM table 11-6
-#define MSR_APIC_BASE 0x1bu
-#define APIC_BASE_X2APIC (1u << 10)
 #define APIC_BASE_ENABLE (1u << 11)
+#define APIC_BASE_ADDRESS 0x000ffffffffff000ull // SDM vol. 3A, 11.4.4
 
 // SDM vol. 4, table 2-2: an MSR, whose existence another MSR reports, says
 // whether x2APIC mode can be left.
@@ -97,13 +97,35 @@ static ALWAYS_INLINE void lapic_write(u32 reg, u32 value)
         registers[reg / 4] = value;
 }
 
-int lapic_map(paddr_t base)
+int lapic_map(paddr_t said)
 {
+    paddr_t base = read_msr(ASM_MSR_APIC_BASE) & APIC_BASE_ADDRESS;
+    if (said && said != base)
+        log_printf("warning: the firmware's tables have the local APICs at "
+                   "%#llx: used at %#llx, by IA32_APIC_BASE\n",
+                   said, base);
     registers = map_device(base, PAGE_SIZE);
     if (!registers)
         return -ENOMEM;
     apic_present = true;
     return 0;
+}
+
+// Not CPUID's field of leaf 1, which came with the Pentium 4 (SDM vol. 2A,
+// CPUID), and which firmware may change in the register only. In xAPIC mode
+// that has 8 bits; leaf 0BH reports a larger id. trampoline.S does the same for
+// the other CPUs.
+u32 lapic_first_id(void)
+{
+    if (read_msr(ASM_MSR_APIC_BASE) & ASM_APIC_BASE_X2APIC)
+        return (u32)read_msr(ASM_MSR_X2APIC_ID);
+    if (cpuid(0, 0).eax >= ASM_LEAF_TOPOLOGY) {
+        struct cpuid id = cpuid(ASM_LEAF_TOPOLOGY, 0);
+        bool is_there = id.ebx & 0xffff; // the number of logical processors
+        if (is_there && id.edx > ASM_XAPIC_ID_MAX)
+            return id.edx;
+    }
+    return registers[ASM_LAPIC_ID / 4] >> 24;
 }
 
 static bool locked_in_x2apic_mode(void)
@@ -117,13 +139,13 @@ static bool locked_in_x2apic_mode(void)
 // On the boot CPU, for all.
 static void choose_mode(void)
 {
-    u64 base = read_msr(MSR_APIC_BASE);
+    u64 base = read_msr(ASM_MSR_APIC_BASE);
     const char *why = NULL;
     if (arg_apic.present && strcmp(arg_apic.value, "x2apic") != 0) {
         log_printf("irq: apic=%s: only x2apic is known\n", arg_apic.value);
         arg_apic.present = false;
     }
-    if (base & APIC_BASE_X2APIC && locked_in_x2apic_mode())
+    if (base & ASM_APIC_BASE_X2APIC && locked_in_x2apic_mode())
         why = "the firmware has locked it";
     else if (arg_apic.present && cpu_features.x2apic)
         why = "apic=x2apic";
@@ -141,15 +163,16 @@ static void choose_mode(void)
 // vol. 3, figure 11-26).
 static void enter_mode(void)
 {
-    u64 base = read_msr(MSR_APIC_BASE);
-    if (base & APIC_BASE_X2APIC && !apic_x2apic) {
-        base &= ~(u64)(APIC_BASE_X2APIC | APIC_BASE_ENABLE);
-        write_msr(MSR_APIC_BASE, base);
+    u64 base = read_msr(ASM_MSR_APIC_BASE);
+    if (base & ASM_APIC_BASE_X2APIC && !apic_x2apic) {
+        base &= ~(u64)(ASM_APIC_BASE_X2APIC | APIC_BASE_ENABLE);
+        write_msr(ASM_MSR_APIC_BASE, base);
     }
     if (!(base & APIC_BASE_ENABLE))
-        write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE);
-    if (apic_x2apic && !(base & APIC_BASE_X2APIC))
-        write_msr(MSR_APIC_BASE, base | APIC_BASE_ENABLE | APIC_BASE_X2APIC);
+        write_msr(ASM_MSR_APIC_BASE, base | APIC_BASE_ENABLE);
+    if (apic_x2apic && !(base & ASM_APIC_BASE_X2APIC))
+        write_msr(ASM_MSR_APIC_BASE,
+                  base | APIC_BASE_ENABLE | ASM_APIC_BASE_X2APIC);
 }
 
 // Interrupts that firmware left in service would block lower priorities for

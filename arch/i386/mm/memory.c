@@ -1,5 +1,5 @@
 // The kernel half of the address space, and its machine-dependent mappings: the
-// direct map, the image by permission, devices, windows.
+// direct map, the image by permission, windows (devices: device_map.c).
 //
 // Built once, by arch_init_memory on the boot CPU. The direct map covers
 // everything that the memory map lists below DIRECT_MAP_MAX, firmware tables
@@ -19,12 +19,9 @@
 #include "kernel/debug/kasan.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sync/spinlock.h"
 
 #define TEXT_PAGES 2u
 
-#define DEVICE_BASE VMAP_LIMIT
-#define DEVICE_END WINDOW_BASE
 _Static_assert(KERNEL_BASE + DIRECT_MAP_MAX <= VMAP_BASE, "the direct map");
 _Static_assert((CPU_MAX * (WINDOWS_PER_CPU + 1) + TEXT_PAGES) * PAGE_SIZE <=
                    -WINDOW_BASE,
@@ -42,9 +39,6 @@ extern u32 early_directory[];
 static u64 pointers[4] __attribute__((aligned(32))); // PAE: the kernel's
 u32 direct_map_size = DIRECT_MAP_MAX;
 u32 image_distance;
-
-static struct spinlock device_lock = SPINLOCK_INIT("device mappings");
-static u32 device_next = DEVICE_BASE;
 
 void memory_init_boot(void)
 {
@@ -205,38 +199,6 @@ void arch_init_memory(void)
     tlb_flush_all();
     report_move();
     kasan_start(direct_map_size);
-}
-
-static void *map_region(paddr_t base, size_t size, u32 prot)
-{
-    u32 offset = (u32)base & ~PAGE_MASK;
-    if (!size || size > DEVICE_END - DEVICE_BASE)
-        return NULL;
-    u32 length = ALIGN_UP(size + offset, PAGE_SIZE);
-    u32 flags = spin_lock_irq(&device_lock);
-    u32 va = device_next;
-    bool fits = length <= DEVICE_END - va;
-    if (fits)
-        device_next += length;
-    spin_unlock_irq(&device_lock, flags);
-    if (!fits)
-        return NULL;
-    for (u32 done = 0; done < length; done += PAGE_SIZE) {
-        int err = pagetable_map(&kernel_pagetable, va + done,
-                                base - offset + done, prot);
-        assert(!err); // the table exists
-    }
-    return (void *)(va + offset);
-}
-
-void *map_device(paddr_t base, size_t size)
-{
-    return map_region(base, size, RW | PROT_UNCACHED);
-}
-
-void *map_video(paddr_t base, size_t size)
-{
-    return map_region(base, size, RW | PROT_COMBINING);
 }
 
 // The sampler's windows follow those of window_map.

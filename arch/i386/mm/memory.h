@@ -14,6 +14,12 @@ static ALWAYS_INLINE bool is_direct(paddr_t frame)
 {
     return frame < direct_map_size;
 }
+// Whether page tables reach all of [base, base + size).
+static inline bool is_addressable(paddr_t base, u64 size)
+{
+    u64 limit = paddr_limit();
+    return size <= limit && base <= limit - size;
+}
 // The address of a CPU's window for mm/peek.c.
 u32 sampler_window(u32 cpu);
 // The address of the two pages by which text/text.c writes the code.

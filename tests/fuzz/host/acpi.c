@@ -1,11 +1,10 @@
-// arch/i386/acpi: firmware tables. An input describes the tables (see build),
+// arch/i386/acpi: firmware tables, and the mapping of what they name
+// (arch/i386/mm/device_map.c). An input describes the tables (see build),
 // most with valid checksums and addresses; if its first byte is odd, it is the
 // raw BIOS memory.
 // link: arch/i386/acpi/sleep_type.c
-#define _GNU_SOURCE
 #include "log.h"
 
-#include <sched.h>
 #include <string.h>
 
 // The readers are included, so that each input can reset their static
@@ -17,15 +16,24 @@
 #include "arch/i386/acpi/spcr.c"
 #include "arch/i386/acpi/tables.c"
 
+// The mapping itself, with a model of the page tables.
+#define map_device map_pages
+void *map_pages(paddr_t base, size_t size);
+#include "arch/i386/mm/device_map.c"
+#undef map_device
+
 #define BIOS BIOS_START
 #define BIOS_BYTES (BIOS_END - BIOS_START)
 #define EBDA 0x9fc00u // the EBDA's address in the model
+#define HPET_BYTES 0x400u
+#define BOOT_CPU 5u // its APIC id
 #define INPUT_TABLES 8
 #define RSDP_AT 0x10u
 #define ROOT_AT 0x100u
 #define TABLES_AT 0x400u
 
 struct cpu_features cpu_features;
+struct pagetable kernel_pagetable;
 struct boot_info boot_info;
 struct irq_line isa_lines[ISA_IRQS];
 
@@ -33,11 +41,34 @@ static u8 bios[BIOS_BYTES];
 static void *mappings[1024];
 static u32 mapping_count;
 
+u32 spin_lock_irq(struct spinlock *l UNUSED)
+{
+    return 0;
+}
+
+void spin_unlock_irq(struct spinlock *l UNUSED, u32 flags UNUSED)
+{
+}
+
+// No entry has a bit set that the CPU reserves.
+int pagetable_map(struct pagetable *pt, u32 va, paddr_t pa, u32 prot UNUSED)
+{
+    u32 bits = cpu_features.pae ? cpu_features.physical_bits : 32;
+    REQUIRE(pt == &kernel_pagetable && !(va % PAGE_SIZE));
+    REQUIRE(va >= DEVICE_BASE && va < DEVICE_END);
+    REQUIRE(!(pa >> bits) && !(pa % PAGE_SIZE));
+    return 0;
+}
+
 // Allocates exactly `size` bytes; memory outside the BIOS reads as zeros.
 void *map_device(paddr_t base, size_t size)
 {
-    REQUIRE(size && !(base % PAGE_SIZE) && size <= TABLE_SIZE_MAX + PAGE_SIZE);
-    if (mapping_count == ARRAY_SIZE(mappings) || base >= MIB(64))
+    REQUIRE(size && size <= TABLE_SIZE_MAX);
+    device_next = DEVICE_BASE;
+    u32 va = (u32)map_pages(base, size);
+    REQUIRE(!va || va % PAGE_SIZE == base % PAGE_SIZE);
+    REQUIRE(va || (base + size - 1) >> 32 || base >> 32);
+    if (!va || mapping_count == ARRAY_SIZE(mappings))
         return NULL;
     u8 *m = calloc(1, size);
     REQUIRE(m);
@@ -132,7 +163,7 @@ static void forget(void)
 {
     acpi_cpu_count = 0;
     acpi_found_count = 0;
-    lapic_address = LAPIC_DEFAULT_BASE;
+    lapic_address = 0;
     found = false;
     s5 = (struct sleep_type){ 0 };
     boot_info.rsdp_copied = false;
@@ -147,25 +178,13 @@ static void forget(void)
 static void check(void)
 {
     REQUIRE(acpi_cpu_count <= CPU_MAX);
-    cpus_complete();
+    cpus_complete(BOOT_CPU);
     REQUIRE(acpi_cpu_count >= 1 && acpi_cpu_count <= CPU_MAX);
-    REQUIRE(acpi_cpu_apic_ids[0] == boot_cpu_apic_id());
+    REQUIRE(acpi_cpu_apic_ids[0] == BOOT_CPU);
     for (u32 i = 0; i < acpi_cpu_count; i++) {
         for (u32 k = 0; k < i; k++)
             REQUIRE(acpi_cpu_apic_ids[i] != acpi_cpu_apic_ids[k]);
     }
-}
-
-// The boot CPU's APIC id is read from the CPU that this runs on.
-static void stay_on_this_cpu(void)
-{
-    static bool stays;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(sched_getcpu(), &set);
-    if (!stays)
-        sched_setaffinity(0, sizeof(set), &set);
-    stays = true;
 }
 
 // A register that was opened can be accessed: in memory, all of its bytes.
@@ -201,23 +220,105 @@ static void check_registers(void)
     REQUIRE(s5.a <= SLEEP_TYPE_MAX && s5.b <= SLEEP_TYPE_MAX);
 }
 
+static void read_tables(void)
+{
+    acpi_init();
+    check();
+    check_registers();
+    check_spcr();
+    if (acpi_info.hpet)
+        map_device(acpi_info.hpet, HPET_BYTES);
+    if (lapic_base())
+        map_device(lapic_base(), PAGE_SIZE);
+    while (mapping_count)
+        free(mappings[--mapping_count]);
+}
+
+static void put64(u32 at, u64 value)
+{
+    memcpy(bios + at, &value, sizeof(value));
+}
+
+#define TABLE_AT(i) (TABLES_AT + (i)*0x400u)
+enum { MADT_AT = TABLE_AT(0), FADT_AT = TABLE_AT(1), HPET_AT = TABLE_AT(2) };
+#define ENTRIES_AT (ROOT_AT + (u32)sizeof(struct acpi_header))
+
+static void put_table(u32 at, const char *signature, u32 length)
+{
+    memcpy(bios + at, signature, 4);
+    put32(at + 4, length);
+    make_right(at, 9, length);
+}
+
+// An XSDT with one table of each kind; one of their addresses is this one.
+static void put_address(u32 at, u64 address)
+{
+    forget();
+    for (u32 i = 0; i < 3; i++)
+        put64(ENTRIES_AT + 8 * i, BIOS + TABLE_AT(i));
+    put64(RSDP_AT + 24, BIOS + ROOT_AT);
+    bios[MADT_AT + sizeof(struct madt)] = MADT_LAPIC_ADDRESS;
+    bios[MADT_AT + sizeof(struct madt) + 1] = 12;
+    put64(at, address);
+    put_table(ROOT_AT, "XSDT", ENTRIES_AT - ROOT_AT + 3 * 8);
+    put_table(MADT_AT, "APIC", sizeof(struct madt) + 12);
+    put_table(FADT_AT, "FACP", sizeof(struct fadt));
+    put_table(HPET_AT, "HPET", 56);
+    memcpy(bios + RSDP_AT, RSDP_SIGNATURE, 8);
+    bios[RSDP_AT + 15] = 2;
+    put32(RSDP_AT + 20, sizeof(struct rsdp));
+    make_right(RSDP_AT, 8, RSDP_SIZE_V1);
+    make_right(RSDP_AT, 32, sizeof(struct rsdp));
+}
+
+#define FADT_ADDRESS(field)                   \
+    (FADT_AT + offsetof(struct fadt, field) + \
+     offsetof(struct acpi_address, address))
+
+// Addresses beyond the CPU's, and at its border, in each place that has one.
+static void far_addresses(void)
+{
+    static const u32 places[] = {
+        RSDP_AT + 24,
+        ENTRIES_AT,
+        ENTRIES_AT + 8,
+        ENTRIES_AT + 16,
+        MADT_AT + sizeof(struct madt) + 4,
+        HPET_AT + 44,
+        FADT_AT + offsetof(struct fadt, x_dsdt),
+        FADT_ADDRESS(x_pm_timer),
+        FADT_ADDRESS(x_pm1a_control),
+        FADT_ADDRESS(reset),
+    };
+    for (u32 i = 0; i < ARRAY_SIZE(places); i++) {
+        for (u32 n = 0; n < 2 * 33; n++) {
+            u64 end = n / 2 < 32 ? 1ull << (32 + n / 2) : -(u64)PAGE_SIZE;
+            for (u32 bits = 31; bits <= 52; bits += 3) {
+                cpu_features.pae = bits > 31;
+                cpu_features.physical_bits = MAX(bits, 32u);
+                put_address(places[i], end - n % 2 * 8);
+                read_tables();
+            }
+        }
+    }
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
+    static bool far_passed;
     struct input in = { data, size };
-    stay_on_this_cpu();
+    if (!far_passed)
+        far_addresses();
+    far_passed = true;
     forget();
     u8 how = take_byte(&in);
     cpu_features.pae = how & 4;
+    cpu_features.physical_bits = 36 + (how >> 4);
     cpu_features.apic = true;
     if (how & 1)
         memcpy(bios, in.at, MIN(in.left, sizeof(bios)));
     else
         build(&in, how);
-    acpi_init();
-    check();
-    check_registers();
-    check_spcr();
-    while (mapping_count)
-        free(mappings[--mapping_count]);
+    read_tables();
     return 0;
 }

@@ -163,7 +163,8 @@ static void known_tables(void)
     read_table();
     check_cpus();
     REQUIRE(acpi_cpu_count == CPU_MAX);
-    cpus_complete();
+    cpus_complete(1);
+    REQUIRE(acpi_cpu_apic_ids[0] == 1);
     REQUIRE(acpi_cpu_count == CPU_MAX);
 }
 

@@ -34,14 +34,14 @@ bool checksum_ok(const void *p, u32 size)
 
 // Allocates exactly `size` bytes. The floating pointer is where the BIOS
 // begins.
-const void *firmware_map(paddr_t base, u32 size)
+void *map_device(paddr_t base, size_t size)
 {
     REQUIRE(size && mapping_count < ARRAY_SIZE(mappings));
     u8 *m = calloc(1, size);
     REQUIRE(m);
     mappings[mapping_count++] = m;
     if (base == BIOS_START)
-        memcpy(m, floating, MIN(size, (u32)sizeof(floating)));
+        memcpy(m, floating, MIN(size, sizeof(floating)));
     if (base == CONFIG_AT)
         memcpy(m, config, MIN(size, CONFIG_ROOM));
     return m;
@@ -96,7 +96,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
     build(&in);
     mp_tables_read();
     REQUIRE(acpi_cpu_count <= CPU_MAX);
-    cpus_complete();
+    cpus_complete(1);
     REQUIRE(acpi_cpu_count >= 1 && acpi_cpu_count <= CPU_MAX);
     for (u32 i = 0; i < ISA_IRQS; i++)
         REQUIRE(isa_lines[i].gsi < lines + 0x100);

@@ -110,6 +110,7 @@ static void read_answers(struct input *in)
         check_text(name, sizeof(name));
     if (scsi_parse_capacity(d, n, &sectors, &sector_bytes))
         REQUIRE(sectors);
+    REQUIRE(!scsi_parse_protected(d, n) || n > 2);
     REQUIRE(scsi_parse_sense(d, n, &additional) <= SENSE_UNKNOWN);
     free(d);
 }

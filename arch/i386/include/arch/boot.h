@@ -3,10 +3,22 @@
 
 #include "arch/mmu.h"
 
-#define BOOT_REGIONS_MAX 64
+#define BOOT_REGIONS_MAX 512u
 #define BOOT_MODULES_MAX 8
 #define BOOT_CMDLINE_MAX 1024
 
+// A range of memory, as the loader has reported it: in any order, of any size,
+// perhaps overlapping. Types are Multiboot's (specification 2.0, 3.6.8), which
+// are ACPI's (6.4, table 15.10).
+#define BOOT_RANGE_USABLE 1u
+#define BOOT_RANGE_ACPI 3u // its tables
+#define BOOT_RANGE_NVS 4u
+#define BOOT_RANGE_DEFECTIVE 5u
+#define BOOT_RANGE_KEPT -1u // not the loader's: never used (boot_fill.h)
+struct boot_range {
+    u64 base, size;
+    u32 type;
+};
 struct boot_region {
     paddr_t base;
     u64 size;
@@ -32,7 +44,9 @@ struct boot_framebuffer {
 struct boot_info {
     char loader[64];
     char cmdline[BOOT_CMDLINE_MAX];
-    u32 region_count, module_count;
+    u32 range_count, region_count, module_count;
+    u64 memory_dropped; // usable bytes, as there were too many ranges
+    const struct boot_range *ranges;
     struct boot_region regions[BOOT_REGIONS_MAX]; // sorted, not overlapping
     struct boot_module modules[BOOT_MODULES_MAX];
     u32 start_page;   // below 640 KiB, for other CPUs to start in; 0: none

@@ -167,12 +167,21 @@ NORETURN void cpu_halt_forever(void);
 struct cpu_features {
     bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,
         invariant_tsc, hypervisor, mce, mca, pat,
-        thermal;     // a digital sensor, which interrupts
-    bool pae_unused; // the CPU has PAE, but not what PAE needs (boot.S)
+        thermal;       // a digital sensor, which interrupts
+    bool pae_unused;   // the CPU has PAE, but not what PAE needs (boot.S)
+    u32 physical_bits; // MAXPHYADDR: width of a physical address
     u32 family, model, stepping;
     char vendor[13], brand[49];
 };
 extern struct cpu_features cpu_features;
+
+// The end of what page tables reach. Address bits from MAXPHYADDR on are
+// reserved in their entries (SDM vol. 3A, 4.1.4, 4.4.2): an access through one
+// that has them set is a page fault. Without PAE it is 4 GiB (4.3).
+static inline u64 paddr_limit(void)
+{
+    return 1ull << (cpu_features.pae ? cpu_features.physical_bits : 32);
+}
 
 // Start-up order, called by kernel/init/main.c:
 void arch_init_early(void);   // GDT, IDT, features of the boot CPU; %fs works

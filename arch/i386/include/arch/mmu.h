@@ -195,7 +195,8 @@ bool fault_fixup(u32 *eip);
 void *window_map(paddr_t frame);
 void window_unmap(void *va);
 
-// Maps device memory (uncached, RW, NX) permanently. NULL: no space is left.
+// Maps device memory (uncached, RW, NX) permanently. NULL, with a log message:
+// the CPU cannot address some of it, or no space is left.
 void *map_device(paddr_t base, size_t size);
 // The same for video memory: write-combining, if the CPU has PAT.
 void *map_video(paddr_t base, size_t size);
