@@ -113,7 +113,7 @@ struct trace_block {
 };
 // Its bytes are struct sprofile_task records (<strobe/kbox.h>): the targets'
 // forks, execs and ends, and threads' names; of a trace of one task, too, all
-// tasks'.
+// tasks'. None are added once the trace is paused or its task has ended.
 #define TRACE_BLOCK_TASKS 0xffffffffu
 
 // Records of one CPU are in the order of time. Each begins with a word: the low

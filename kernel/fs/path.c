@@ -171,7 +171,9 @@ static int walk_names(struct walk *w, const char *path, u32 flags)
                 return err;
             v = target;
         } else if (follow) {
-            err = ++symlinks > SYMLINKS_MAX ? -ELOOP : expand(w, v, &path);
+            err = end ? vnode_may_follow(w->dir, v) : 0;
+            if (!err)
+                err = ++symlinks > SYMLINKS_MAX ? -ELOOP : expand(w, v, &path);
             vnode_unref(v);
             if (err)
                 return err;

@@ -51,6 +51,9 @@ int vnode_may_open(const struct vnode *v, u32 flags);
 // To add names to `dir`; to remove the name of `v`. Under namespace_lock.
 int vnode_may_change(const struct vnode *dir);
 int vnode_may_remove(const struct vnode *dir, const struct vnode *v);
+// give `v` a further name: -EPERM. follow a symlink of the directory: -EACCES.
+int vnode_may_link(const struct vnode *v);
+int vnode_may_follow(const struct vnode *dir, const struct vnode *symlink);
 // Makes the current task the owner of a new vnode of the directory. Under
 // namespace_lock.
 void vnode_set_creator(const struct vnode *dir, struct vnode *v);

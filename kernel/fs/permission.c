@@ -8,6 +8,7 @@
 #include "kernel/task/task.h"
 
 #define S_ISVTX 01000u
+#define S_IWOTH 02u
 #define S_IXANY 0111u
 
 static bool allows(const struct vnode *v, u32 wanted, u32 uid, u32 gid,
@@ -66,6 +67,33 @@ int vnode_may_remove(const struct vnode *dir, const struct vnode *v)
         owns(READ_ONCE(dir->uid)))
         return 0;
     return -EPERM;
+}
+
+// Linux's protected_hardlinks: a user links its own files, and others' only if
+// it may read and write them and they give no rights by set-id bits. A link
+// keeps a file that its owner removes, e.g. a faulty set-user-id program.
+int vnode_may_link(const struct vnode *v)
+{
+    u32 mode = READ_ONCE(v->mode);
+    if (owns(READ_ONCE(v->uid)))
+        return 0;
+    bool safe = vnode_type(v) == S_IFREG && !(mode & S_ISUID) &&
+                (mode & (S_ISGID | S_IXGRP)) != (S_ISGID | S_IXGRP);
+    return safe && !vnode_may(v, MAY_R | MAY_W) ? 0 : -EPERM;
+}
+
+// Linux's protected_symlinks: in a sticky directory that everybody may write, a
+// symlink at the end of a path is followed by its owner, and by all if the
+// directory's owner has made it. A program, root's too, that writes a file of a
+// known name in /tmp is so not led to another file.
+int vnode_may_follow(const struct vnode *dir, const struct vnode *symlink)
+{
+    u32 mode = READ_ONCE(dir->mode), owner = READ_ONCE(symlink->uid);
+    if ((mode & (S_ISVTX | S_IWOTH)) != (S_ISVTX | S_IWOTH) ||
+        owner == READ_ONCE(current_task()->euid) ||
+        owner == READ_ONCE(dir->uid))
+        return 0;
+    return -EACCES;
 }
 
 // Before the vnode can be found: under namespace_lock.

@@ -1,10 +1,12 @@
 // /dev/rtc0 and /dev/rtc: the real-time clock, for hwclock (rtc(4)). Its
-// periodic interrupts belong to the timer registry.
+// periodic interrupts belong to the timer registry. Everybody may read the
+// clock; only root may set it, through a descriptor of any mode, as on Linux.
 
 #include "arch/clock.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/fs/devfs.h"
+#include "kernel/task/task.h"
 #include "lib/date.h"
 #include "lib/set.h"
 
@@ -45,6 +47,8 @@ static int read_time(u32 arg)
 static int set_time(u32 arg)
 {
     struct rtc_time t;
+    if (!is_root())
+        return -EACCES;
     if (copy_from_user(&t, arg, sizeof(t)))
         return -EFAULT;
     struct date d = {

@@ -6,38 +6,63 @@
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/mm/heap.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 SLAB_CACHE_COUNTED(tmpfs_node_cache, struct tmpfs_node, v.refs);
 
-// One RESERVE_PART-th of the low zone is kept from files, so that the machine
-// keeps running when /tmp is full. Tasks' memory may use the reserve.
-#define RESERVE_PART 8
+// A part of the low zone is kept from files, so that the machine keeps running
+// when /tmp is full. Tasks' memory may use the reserve. Root's files may use
+// most of it: they grow while users have all memory that is not root's
+// (ROOTS_PART of kernel/mm/frame_init.c, a tenth).
+#define RESERVE_PART 8        // kept from files of users
+#define ROOTS_RESERVE_PART 20 // kept from root's
 // The free frames are counted once per this many requested frames.
 #define FRAMES_PER_CHECK 32
 
+static u32 reserved_part(bool root)
+{
+    return root ? ROOTS_RESERVE_PART : RESERVE_PART;
+}
+
 bool tmpfs_may_grow(void)
 {
-    static u32 budget; // racing CPUs may lose a count: a rough limit
-    u32 left = READ_ONCE(budget);
+    static u32 budgets[2]; // racing CPUs may lose a count: a rough limit
+    bool root = frames_acts_for_root();
+    u32 *budget = &budgets[root], left = READ_ONCE(*budget);
     if (left) {
-        WRITE_ONCE(budget, left - 1);
+        WRITE_ONCE(*budget, left - 1);
         return true;
     }
     struct frame_stats stats;
     frame_stats(&stats);
-    if (stats.zone_free[0] < stats.zone_total[0] / RESERVE_PART)
+    if (stats.zone_free[0] < stats.zone_total[0] / reserved_part(root))
         return false;
-    WRITE_ONCE(budget, FRAMES_PER_CHECK);
+    WRITE_ONCE(*budget, FRAMES_PER_CHECK);
     return true;
 }
 
-struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
+// At start-up there is no current task.
+bool tmpfs_charge(u32 bytes, struct payer **out)
 {
-    struct tmpfs_node *n =
-        tmpfs_may_grow() ? slab_alloc(&tmpfs_node_cache) : NULL;
-    if (!n)
-        return NULL;
+    *out = NULL;
+    return frames_acts_for_root() || charge_current(bytes, out);
+}
+
+int tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev,
+                      struct tmpfs_node **out)
+{
+    struct payer *payer = NULL;
+    if (!tmpfs_may_grow())
+        return -ENOSPC;
+    if (!tmpfs_charge(sizeof(**out), &payer))
+        return -EDQUOT;
+    struct tmpfs_node *n = slab_alloc(&tmpfs_node_cache);
+    if (!n) {
+        user_discharge(payer, sizeof(*n));
+        return -ENOSPC;
+    }
+    *out = n;
     bool regular = (mode & S_IFMT) == S_IFREG;
     vnode_init(&n->v, fs->mount, mode, fs->ops,
                regular ? fs->regular_ops : NULL);
@@ -45,6 +70,8 @@ struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
     n->fs = fs;
     n->entry = NULL;
     mutex_init(&n->write_lock, "file write");
+    n->payer = payer;
+    n->paid_pages = 0;
     memset(&n->dir, 0, sizeof(n->dir));
     if ((mode & S_IFMT) == S_IFDIR) {
         n->v.nlink = 2;
@@ -54,7 +81,14 @@ struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev)
     }
     __atomic_fetch_add(&fs->nodes, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&fs->unnamed, 1, __ATOMIC_RELAXED);
-    return n;
+    return 0;
+}
+
+static void free_node(struct tmpfs_node *n)
+{
+    struct payer *payer = n->payer;
+    slab_free(&tmpfs_node_cache, n);
+    user_discharge(payer, sizeof(*n));
 }
 
 void tmpfs_release(struct vnode *v)
@@ -70,10 +104,12 @@ void tmpfs_release(struct vnode *v)
         tmpfs_drop_pages(n, 0);
         break;
     case S_IFLNK:
+        if (n->target)
+            user_discharge(n->payer, (u32)strlen(n->target) + 1);
         kfree(n->target);
         break;
     }
-    slab_free(&tmpfs_node_cache, n);
+    free_node(n);
     __atomic_fetch_sub(&fs->unnamed, 1, __ATOMIC_RELAXED);
     if (__atomic_sub_fetch(&fs->nodes, 1, __ATOMIC_ACQ_REL) == 0) {
         kfree(fs->mount);
@@ -104,7 +140,7 @@ static int statfs(struct mount *m UNUSED, u64 *total_pages, u64 *free_pages)
 {
     struct frame_stats stats;
     frame_stats(&stats);
-    u64 reserve = stats.zone_total[0] / RESERVE_PART;
+    u64 reserve = stats.zone_total[0] / reserved_part(frames_acts_for_root());
     u64 free = stats.zone_free[0];
     *total_pages = stats.zone_total[0] - reserve;
     *free_pages = free > reserve ? free - reserve : 0;
@@ -136,12 +172,12 @@ int tmpfs_mount_as(const char *type, const struct vnode_ops *ops,
     fs->ops = ops;
     fs->regular_ops = regular_ops;
     fs->nodes = 1; // keeps `fs` during the creation of the mount
-    struct tmpfs_node *root = tmpfs_node_create(fs, S_IFDIR | 0755, 0);
-    if (root)
+    struct tmpfs_node *root = NULL;
+    if (!tmpfs_node_create(fs, S_IFDIR | 0755, 0, &root))
         fs->mount = mount_create(type, "", &root->v, statfs);
     if (!fs->mount) {
         if (root)
-            slab_free(&tmpfs_node_cache, root);
+            free_node(root);
         kfree(fs);
         return -ENOMEM;
     }

@@ -5,6 +5,9 @@
 // writes and truncations of one file. The page fault path takes vnode->lock
 // only.
 //
+// What a node takes is charged to the user who has created it, names to the
+// user who has given them: kernel/task/users.h. Beyond the share is -EDQUOT.
+//
 // A file system whose regular files have contents of another kind mounts a
 // tmpfs with its own operations, which call tmpfs's for names and directories
 // (kernel/sensor/sensor_fs.c).
@@ -21,6 +24,7 @@ struct tmpfs {
     const struct file_ops *regular_ops; // of regular files
 };
 
+struct payer;
 struct tmpfs_entry; // a name in a directory; holds a reference to its node
 
 struct tmpfs_directory {
@@ -36,6 +40,8 @@ struct tmpfs_node {
     struct tmpfs *fs;
     struct tmpfs_entry *entry; // the last created name, if it still exists
     struct mutex write_lock;
+    struct payer *payer; // of the node, and of its pages. NULL: root
+    u32 paid_pages;      // charged to the payer; `v.lock`
     union {
         struct tmpfs_directory dir;
         struct pagetree file;
@@ -58,9 +64,13 @@ int tmpfs_mount_as(const char *type, const struct vnode_ops *ops,
 void tmpfs_release(struct vnode *v);
 int tmpfs_open(struct vnode *v, struct file *f);
 
-// A new node without a name. NULL: out of memory.
-struct tmpfs_node *tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev);
-// False when the remaining free memory is reserved for other uses.
+// A new node without a name. 0, -ENOSPC, -EDQUOT.
+int tmpfs_node_create(struct tmpfs *fs, u32 mode, u32 rdev,
+                      struct tmpfs_node **out);
+// Charges the current task's user: users.h.
+bool tmpfs_charge(u32 bytes, struct payer **out);
+// False when the remaining free memory is reserved for other uses than the
+// current task's files.
 bool tmpfs_may_grow(void);
 
 // Directories (tmpfs_dir.c)
@@ -90,5 +100,6 @@ int tmpfs_locate(struct vnode *v, struct vnode **dir, const char **name,
 int tmpfs_truncate(struct vnode *v, u64 size);
 int tmpfs_get_page(struct vnode *v, u32 index, bool write, struct frame **out);
 void tmpfs_drop_pages(struct tmpfs_node *n, u32 first);
-// Adds a page; takes over the reference. -ENOMEM.
+// Adds a page that is not charged to the node's payer; takes over the
+// reference. -ENOMEM.
 int tmpfs_add_page(struct tmpfs_node *n, u32 index, struct frame *frame);

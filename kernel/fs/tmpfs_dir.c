@@ -7,6 +7,7 @@
 #include "kernel/base/log.h"
 #include "kernel/fs/tmpfs.h"
 #include "kernel/mm/heap.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 #define BUCKETS_AT_FIRST 8u
@@ -16,6 +17,7 @@ struct tmpfs_entry {
     struct list order;
     u64 position;
     struct tmpfs_node *dir, *node;
+    struct payer *payer;
     u32 hash;
     u32 len;
     char name[];
@@ -77,21 +79,41 @@ static int grow_table(struct tmpfs_directory *d)
     return 0;
 }
 
-static struct tmpfs_entry *entry_create(struct tmpfs_node *dir,
-                                        const char *name, size_t len)
+// With its part of the table.
+static u32 charge_of(u32 len)
+{
+    return sizeof(struct tmpfs_entry) + len + 2 * sizeof(struct tmpfs_entry *);
+}
+
+static void entry_free(struct tmpfs_entry *e)
+{
+    user_discharge(e->payer, charge_of(e->len));
+    kfree(e);
+}
+
+// 0, -ENOSPC, -EDQUOT.
+static int entry_create(struct tmpfs_node *dir, const char *name, size_t len,
+                        struct tmpfs_entry **out)
 {
     mutex_assert_held(&namespace_lock);
     assert(len);
+    struct payer *payer;
     if (grow_table(&dir->dir))
-        return NULL;
+        return -ENOSPC;
+    if (!tmpfs_charge(charge_of((u32)len), &payer))
+        return -EDQUOT;
     struct tmpfs_entry *e = kmalloc(sizeof(*e) + len);
-    if (!e)
-        return NULL;
+    if (!e) {
+        user_discharge(payer, charge_of((u32)len));
+        return -ENOSPC;
+    }
     e->dir = dir;
+    e->payer = payer;
     e->hash = hash_name(name, len);
     e->len = (u32)len;
     memcpy(e->name, name, len);
-    return e;
+    *out = e;
+    return 0;
 }
 
 // Updates the times for a change of the directory and of the named node.
@@ -164,7 +186,7 @@ static struct tmpfs_node *remove(struct tmpfs_entry *e)
     }
     if (!has_name(node))
         __atomic_fetch_add(&node->fs->unnamed, 1, __ATOMIC_RELAXED);
-    kfree(e);
+    entry_free(e);
     return node;
 }
 
@@ -205,10 +227,11 @@ static int enter(struct tmpfs_node *dir, const char *name, size_t len,
                  struct tmpfs_node *node, struct vnode **out)
 {
     mutex_assert_held(&namespace_lock);
-    struct tmpfs_entry *e = entry_create(dir, name, len);
-    if (!e) {
+    struct tmpfs_entry *e;
+    int err = entry_create(dir, name, len, &e);
+    if (err) {
         vnode_unref(&node->v);
-        return -ENOSPC;
+        return err;
     }
     append(e, node);
     touch(dir, node);
@@ -230,8 +253,24 @@ int tmpfs_create(struct vnode *v, const char *name, size_t len, u32 mode,
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
-    struct tmpfs_node *node = tmpfs_node_create(dir->fs, mode, rdev);
-    return node ? enter(dir, name, len, node, out) : -ENOSPC;
+    struct tmpfs_node *node;
+    int err = tmpfs_node_create(dir->fs, mode, rdev, &node);
+    return err ? err : enter(dir, name, len, node, out);
+}
+
+// The copy is charged like the node. 0, -ENOSPC, -EDQUOT.
+static int set_target(struct tmpfs_node *node, const char *target)
+{
+    u32 bytes = (u32)strlen(target) + 1;
+    if (!payer_charge(node->payer, bytes))
+        return -EDQUOT;
+    node->target = kstrdup(target);
+    if (!node->target) {
+        user_discharge(node->payer, bytes);
+        return -ENOSPC;
+    }
+    node->v.size = bytes - 1;
+    return 0;
 }
 
 int tmpfs_symlink(struct vnode *v, const char *name, size_t len,
@@ -241,15 +280,15 @@ int tmpfs_symlink(struct vnode *v, const char *name, size_t len,
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
-    struct tmpfs_node *node = tmpfs_node_create(dir->fs, S_IFLNK | 0777, 0);
-    if (!node)
-        return -ENOSPC;
-    node->target = kstrdup(target);
-    if (!node->target) {
+    struct tmpfs_node *node;
+    int err = tmpfs_node_create(dir->fs, S_IFLNK | 0777, 0, &node);
+    if (err)
+        return err;
+    err = set_target(node, target);
+    if (err) {
         vnode_unref(&node->v);
-        return -ENOSPC;
+        return err;
     }
-    node->v.size = strlen(target);
     return enter(dir, name, len, node, out);
 }
 
@@ -261,9 +300,10 @@ int tmpfs_link(struct vnode *v, const char *name, size_t len,
     struct tmpfs_node *dir = tmpfs_node(v);
     if (is_removed(dir))
         return -ENOENT;
-    struct tmpfs_entry *e = entry_create(dir, name, len);
-    if (!e)
-        return -ENOSPC;
+    struct tmpfs_entry *e;
+    int err = entry_create(dir, name, len, &e);
+    if (err)
+        return err;
     vnode_ref(target);
     append(e, tmpfs_node(target));
     touch(dir, tmpfs_node(target));
@@ -302,9 +342,10 @@ int tmpfs_rename(struct vnode *from, const char *fname, size_t flen,
     if (replaced && is_dir(tmpfs_node(replaced)) &&
         tmpfs_node(replaced)->dir.count)
         return -ENOTEMPTY;
-    struct tmpfs_entry *new = entry_create(to_dir, tname, tlen);
-    if (!new)
-        return -ENOSPC;
+    struct tmpfs_entry *new;
+    int err = entry_create(to_dir, tname, tlen, &new);
+    if (err)
+        return err;
     if (replaced)
         remove_for_good(find(&to_dir->dir, tname, tlen));
     // A name that stays in its directory keeps its position: a concurrent

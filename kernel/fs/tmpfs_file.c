@@ -10,6 +10,7 @@
 #include "kernel/base/log.h"
 #include "kernel/fs/tmpfs.h"
 #include "kernel/task/signal.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 #define SIZE_MAX_TMPFS (1ull << 43) // its page number fits 32 bits, with margin
@@ -31,7 +32,7 @@ static struct frame *find_page(struct tmpfs_node *n, u32 index)
 }
 
 // Inserts a new frame into a hole; takes over the reference. Under the lock.
-static int add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
+static int insert_page(struct tmpfs_node *n, u32 index, struct frame *frame)
 {
     spin_assert_held(&n->v.lock);
     assert_checked(frame && frame->order == 0);
@@ -42,6 +43,22 @@ static int add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
     }
     n->v.pages++;
     return 0;
+}
+
+// The same, charged to the node's payer. 0, -ENOSPC, -EDQUOT.
+static int add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
+{
+    spin_assert_held(&n->v.lock);
+    if (!payer_charge(n->payer, PAGE_SIZE)) {
+        frame_unref(frame);
+        return -EDQUOT;
+    }
+    int err = insert_page(n, index, frame);
+    if (err)
+        user_discharge(n->payer, PAGE_SIZE);
+    else
+        n->paid_pages++;
+    return err;
 }
 
 static struct frame *new_frame(u32 flags)
@@ -71,7 +88,7 @@ static int find_or_add_page(struct tmpfs_node *n, u32 index, struct frame **out)
 int tmpfs_add_page(struct tmpfs_node *n, u32 index, struct frame *frame)
 {
     spin_lock(&n->v.lock);
-    int err = add_page(n, index, frame);
+    int err = insert_page(n, index, frame);
     spin_unlock(&n->v.lock);
     return err ? -ENOMEM : 0;
 }
@@ -154,8 +171,7 @@ static int write_whole_page(struct tmpfs_node *n, u32 index, struct io *io)
     memset((u8 *)frame_va(frame) + done, 0, PAGE_SIZE - done);
     spin_lock(&n->v.lock);
     there = find_page(n, index);
-    if (!there && done && add_page(n, index, frame))
-        err = -ENOSPC;
+    int refused = !there && done ? add_page(n, index, frame) : 0;
     spin_unlock(&n->v.lock);
     if (there) {
         memcpy(frame_va(there), frame_va(frame), done);
@@ -163,7 +179,7 @@ static int write_whole_page(struct tmpfs_node *n, u32 index, struct io *io)
     }
     if (there || !done)
         frame_unref(frame);
-    return err;
+    return refused ? refused : err;
 }
 
 static int write_part(struct tmpfs_node *n, u64 pos, size_t bytes,
@@ -208,7 +224,7 @@ static int write_at(struct tmpfs_node *n, struct io *io, u64 start)
         }
         bytes = (size_t)MIN(bytes, limit - at);
         err = write_part(n, at, MIN(bytes, before), io);
-        if (err != -ENOSPC) // -ENOSPC: the copied page was dropped
+        if (err != -ENOSPC && err != -EDQUOT) // the copied page was dropped
             done += before - io->left;
     }
     if (!done)
@@ -243,10 +259,14 @@ void tmpfs_drop_pages(struct tmpfs_node *n, u32 first)
     do {
         spin_lock(&n->v.lock);
         count = pagetree_take(&n->file, first, frames, TAKE_AT_ONCE);
+        u32 paid = MIN(count, n->paid_pages);
         n->v.pages -= count;
+        n->paid_pages -= paid;
         spin_unlock(&n->v.lock);
         for (u32 i = 0; i < count; i++)
             frame_unref(frames[i]);
+        if (paid)
+            user_discharge(n->payer, paid * PAGE_SIZE);
     } while (count == TAKE_AT_ONCE);
 }
 

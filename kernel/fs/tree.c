@@ -100,7 +100,9 @@ int vfs_symlink(struct vnode *at, const char *path, const char *target)
 
 static int add_link(struct walk *w, struct vnode *v)
 {
-    int err = vnode_may_change(w->dir);
+    int err = vnode_may_link(v);
+    if (!err)
+        err = vnode_may_change(w->dir);
     if (err)
         return err;
     if (vnode_is_dir(v) || !w->dir->ops->link)

@@ -13,7 +13,9 @@
 //     dd if=/dev/statclock bs=64k count=1
 //
 // The clocks run while /dev/statclock is open, on the CPU that handles the
-// timer; that CPU samples the other CPUs, and idle ones stay halted.
+// timer; that CPU samples the other CPUs, and idle ones stay halted. They take
+// a hardware timer and show all users' threads, so only those open it who may
+// profile everything.
 // `users_lock` guards starting and stopping; counts are written under the lock
 // of the run queue and read without it.
 #include "arch/trap.h"
@@ -24,6 +26,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sched/runqueue.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/task/permission.h"
 #include "kernel/task/task.h"
 #include "kernel/time/timer.h"
 #include "lib/set.h"
@@ -226,6 +229,8 @@ static int make(struct chain *text, void *arg UNUSED)
 
 static int open(struct file *f)
 {
+    if (!may_profile_everything())
+        return -EACCES;
     f->data = text_file_create();
     if (!f->data)
         return -ENOMEM;

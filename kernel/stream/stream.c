@@ -95,6 +95,8 @@ void stream_set_paused(struct stream *s, bool paused, bool wait_exec)
     s->paused = paused || wait_exec;
     if (stream_measures(s))
         s->kind->start(s);
+    else if (s->kind->once)
+        targets_silence(s);
 }
 
 void stream_pause(struct stream *s, bool pause)

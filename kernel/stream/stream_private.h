@@ -7,6 +7,10 @@
 // target and, if `s` wants children, the task's descendants. `s` has ended if
 // no thread of the task runs.
 void targets_begin(struct stream *s);
+// No more records of tasks for the reader of `s`: it measures nothing any more,
+// and reads what is left until there is nothing. Tasks that are still created
+// would make that endless.
+void targets_silence(struct stream *s);
 // Unmarks all targets of `s`.
 void targets_end(struct stream *s);
 

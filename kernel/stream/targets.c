@@ -15,7 +15,9 @@
 
 // Bits of streams; changed under tasks_lock.
 static u32 inherited; // streams that want children
-static u32 reported;  // streams that have rings; also read without the lock
+// Streams that have rings, and measure or may do so again. Also read without
+// the lock.
+static u32 reported;
 
 static void add(struct stream *s, struct task *t)
 {
@@ -54,6 +56,19 @@ void targets_begin(struct stream *s)
     task_for_each_locked(add_descendant, s);
 }
 
+static void silence(struct stream *s)
+{
+    spin_assert_held(&tasks_lock);
+    WRITE_ONCE(reported, reported & ~(1u << s->slot));
+}
+
+void targets_silence(struct stream *s)
+{
+    u32 flags = spin_lock_irq(&tasks_lock);
+    silence(s);
+    spin_unlock_irq(&tasks_lock, flags);
+}
+
 static void remove(struct task *t, void *arg)
 {
     const struct stream *s = arg;
@@ -64,7 +79,7 @@ void targets_end(struct stream *s)
 {
     spin_assert_held(&tasks_lock);
     inherited &= ~(1u << s->slot);
-    WRITE_ONCE(reported, reported & ~(1u << s->slot));
+    silence(s);
     task_for_each_locked(remove, s);
     remove(&kernel_task, s); // it is not in the task table
 }
@@ -241,6 +256,7 @@ static u32 drop_target(struct task *t, u32 slot)
     if (s->live)
         return 0;
     WRITE_ONCE(s->ended, true);
+    silence(s);
     if (s->readers)
         waitq_wake_all(s->readers);
     return s->kind->all_ended ? 1u << slot : 0;

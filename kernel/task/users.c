@@ -75,6 +75,19 @@ bool charge_current(u32 bytes, struct payer **out)
     return user_charge(READ_ONCE(current_task()->uid), bytes, out);
 }
 
+bool payer_charge(struct payer *p, u32 bytes)
+{
+    if (likely(!p))
+        return true;
+    u32 flags = spin_lock_irq(&payers_lock);
+    assert(p->bytes);
+    bool fits = bytes <= user_share() - p->bytes;
+    if (fits)
+        p->bytes += bytes;
+    spin_unlock_irq(&payers_lock, flags);
+    return fits;
+}
+
 void payer_discharge(struct payer *p, u32 bytes)
 {
     u32 flags = spin_lock_irq(&payers_lock);

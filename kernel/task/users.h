@@ -2,16 +2,17 @@
 // by a walk over the tasks: per-user counters would have to follow forks,
 // changes of user and shared memory, and the numbers are rarely needed.
 //
-// Kernel memory for pipes, phones with their calls, file locks and queued
-// signals is charged to the user, unless it is root, because neither the end of
-// a task nor a limit of its own bounds it. A user may be charged an eighth of
-// the low zone at most, so that memory is left for other users. (Root's part of
-// memory is not available to users anyway: kernel/mm/frame.c.)
+// Memory for files of a tmpfs, pipes, phones with their calls, file locks and
+// queued signals is charged to the user, unless it is root, because neither the
+// end of a task nor a limit of its own bounds it. A user may be charged an
+// eighth of the low zone at most, so that memory is left for other users.
+// (Root's part of memory is not available to users anyway: kernel/mm/frame.c.)
 //
 // An object is charged when it is created, with the most memory that it can
-// hold: so frequent operations (writes to a pipe, calls) need no accounting. It
-// records its payer, the real user for which it was created, even if another
-// user has it later. A payer exists while something is charged to it.
+// hold: so frequent operations (writes to a pipe, calls) need no accounting.
+// Files grow, and are charged by the page. An object records its payer, the
+// real user for which it was created, even if another user has it later. A
+// payer exists while something is charged to it.
 #pragma once
 
 #include "lib/types.h"
@@ -24,6 +25,8 @@ struct payer;
 bool user_charge(u32 uid, u32 bytes, struct payer **out);
 // Charges the current task's real user.
 bool charge_current(u32 bytes, struct payer **out);
+// Charges more for an object that has this payer; NULL: true.
+bool payer_charge(struct payer *p, u32 bytes);
 void payer_discharge(struct payer *p, u32 bytes);
 
 static inline void user_discharge(struct payer *p, u32 bytes)

@@ -1,10 +1,12 @@
 // One user takes all it can get of tasks, sessions and their buffers, files,
 // memory, pipes, phones, file locks and queued signals; concurrently root
-// starts programs, profiles and kills. For a machine without high memory.
+// starts programs, profiles, writes files and kills. For a machine without high
+// memory.
 #include "memory.h"
 
 #include <fcntl.h>
 #include <grp.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include <strobe/kbox.h>
@@ -63,16 +65,28 @@ static void say_ready(int ready)
     check(write(ready, "x", 1) == 1);
 }
 
-static bool has_anything(uid_t user)
+static size_t charged_to(uid_t user, size_t *share, size_t *tasks)
 {
-    size_t n;
-    bool found = false;
+    size_t n, held = 0;
     struct sysinfo_user *users = sysinfo_read_user("system.users", &n);
     check(users);
-    for (size_t i = 0; i < n; i++)
-        found |= users[i].uid == user;
+    *tasks = 0;
+    for (size_t i = 0; i < n; i++) {
+        held += users[i].uid == user ? users[i].held : 0;
+        *tasks += users[i].uid == user ? users[i].tasks : 0;
+        *share = users[i].share;
+    }
     free(users);
-    return found;
+    return held;
+}
+
+// Files of earlier tests.
+static size_t held_before[2];
+
+static bool has_anything(uid_t user)
+{
+    size_t share, tasks, held = charged_to(user, &share, &tasks);
+    return tasks || held > held_before[user == OTHER];
 }
 
 static void end_group(pid_t pid)
@@ -82,9 +96,27 @@ static void end_group(pid_t pid)
         sleep_ms(1);
 }
 
+#define ROOTS_FILES 50
+
+static void root_writes_files(void)
+{
+    char path[32];
+    for (int i = 0; i < ROOTS_FILES; i++) {
+        snprintf(path, sizeof(path), "/tmp/roots-%d", i);
+        int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        check(fd >= 0 && write(fd, "ten bytes\n", 10) == 10);
+        close(fd);
+    }
+    for (int i = 0; i < ROOTS_FILES; i++) {
+        snprintf(path, sizeof(path), "/tmp/roots-%d", i);
+        check(unlink(path) == 0);
+    }
+}
+
 static void root_works(void)
 {
     int status;
+    root_writes_files();
     check(system("profile tester 0 >/dev/null") == 0);
     check(system("sprofile tester 0 >/dev/null") == 0);
     pid_t pid = fork();
@@ -141,7 +173,7 @@ static void take_files(void)
     check(fd >= 0);
     while (write(fd, part, sizeof(part)) > 0)
         ;
-    check(errno == ENOSPC);
+    check(errno == ENOSPC || errno == EDQUOT);
 }
 
 static void take_many(int ready)
@@ -159,9 +191,76 @@ static void many_things(void)
 {
     pid_t pid = start_and_wait(USER, take_many);
     root_works();
+    check(unlink("/tmp/greedy") == 0);
     end_group(pid);
-    unlink("/tmp/greedy");
-    ok("root starts programs and profiles");
+    ok("root starts programs, profiles and writes files");
+}
+
+// --- files ------------------------------------------------------------------
+
+#define FOLDER "/tmp/greedy-files"
+
+// Data, links, directories and names of every kind, each until it is refused;
+// what was taken last is small.
+static void take_share_of_files(int ready)
+{
+    static char part[1 << 16], target[1024], path[64];
+    size_t share, before, tasks;
+    unsigned n = 0;
+    check(chdir(FOLDER) == 0);
+    int fd = open("data", O_CREAT | O_WRONLY, 0600);
+    check(fd >= 0);
+    while (write(fd, part, sizeof(part)) > 0)
+        ;
+    check(errno == EDQUOT);
+    before = charged_to(USER, &share, &tasks);
+    check(before <= share && share - before < 2 * PAGE);
+    check(ftruncate(fd, 0) == 0);
+    check(charged_to(USER, &share, &tasks) <= before - share / 2);
+    memset(target, 'x', sizeof(target) - 1);
+    for (errno = 0; !errno; n++) {
+        snprintf(path, sizeof(path), "name-%u", n);
+        switch (n % 4) {
+        case 0:
+            mkdir(path, 0700);
+            break;
+        case 1:
+            link("data", path);
+            break;
+        case 2:
+            symlink(target, path);
+            break;
+        case 3:
+            mkfifo(path, 0600);
+            break;
+        }
+    }
+    check(errno == EDQUOT && n > 1000);
+    do
+        snprintf(path, sizeof(path), "name-%u", n++);
+    while (mkdir(path, 0700) == 0);
+    check_error(open(path, O_CREAT | O_WRONLY, 0600), EDQUOT);
+    check(share - charged_to(USER, &share, &tasks) < 2 * PAGE);
+    say_ready(ready);
+}
+
+static void write_one_file(int ready)
+{
+    int fd = open(FOLDER "/other", O_CREAT | O_WRONLY, 0600);
+    check(fd >= 0 && write(fd, "x", 1) == 1);
+    say_ready(ready);
+}
+
+static void files_of_one_user(void)
+{
+    check(mkdir(FOLDER, 0700) == 0 && chmod(FOLDER, 0777) == 0);
+    pid_t pid = start_and_wait(USER, take_share_of_files);
+    root_works();
+    pid_t other = start_and_wait(OTHER, write_one_file);
+    check(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
+    check(system("rm -r " FOLDER) == 0);
+    end_group(pid);
+    ok("files of one user take its share, and are given back");
 }
 
 // --- what the kernel holds --------------------------------------------------
@@ -288,8 +387,8 @@ static void held_by_the_kernel(void)
     root_works();
     pid_t other = start_and_wait(OTHER, others_have_theirs);
     check(kill(other, SIGKILL) == 0 && waitpid(other, NULL, 0) == other);
-    end_group(pid);
     check(unlink("/tmp/greedy") == 0);
+    end_group(pid);
     ok("root works, another user has its own share, and all is given back");
 }
 
@@ -452,7 +551,11 @@ int main(int argc, char *argv[])
         fill_all(atoi(argv[1]));
         wait_killed();
     }
+    size_t share, tasks;
+    held_before[0] = charged_to(USER, &share, &tasks);
+    held_before[1] = charged_to(OTHER, &share, &tasks);
     many_things();
+    files_of_one_user();
     held_by_the_kernel();
     one_wants_all(fill_all, "who wants all memory ends, and root works");
     check(system("cp /test/greedy " SET_USER_ID

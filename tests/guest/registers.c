@@ -63,6 +63,45 @@ static void switches_and_signals(void)
     ok("FPU, SSE and TLS across switches and signals");
 }
 
+#define SIGNALS 3000
+
+// The registers are saved to a signal frame, and restored from it, by threads
+// that others interrupt in the middle: there are more threads than CPUs.
+static void *signal_itself(void *arg)
+{
+    long id = (long)arg;
+    float in[4] = { id, id + .5f, id + .25f, id + .125f }, out[4];
+    pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
+    for (int i = 0; i < SIGNALS; i++) {
+        int result;
+        __asm__ volatile("movups %2, %%xmm5\n\t"
+                         "int $0x80\n\t"
+                         "movups %%xmm5, %1"
+                         : "=a"(result), "=m"(out)
+                         : "m"(in), "a"(SYS_tgkill), "b"(pid), "c"(tid),
+                           "d"(SIGUSR1)
+                         : "memory");
+        if (result != 0 || memcmp(in, out, sizeof(in)) != 0)
+            wrong++;
+    }
+    return NULL;
+}
+
+static void signals_to_itself(void)
+{
+    pthread_t threads[THREADS];
+    handled = 0;
+    on_signal(SIGUSR1, on_alarm, 0);
+    for (long i = 0; i < THREADS; i++)
+        check(pthread_create(&threads[i], NULL, signal_itself,
+                             (void *)(i + 1)) == 0);
+    for (int i = 0; i < THREADS; i++)
+        check(pthread_join(threads[i], NULL) == 0);
+    check(wrong == 0 && handled > 0);
+    on_signal(SIGUSR1, SIG_DFL, 0);
+    ok("FPU and SSE across signals of many threads");
+}
+
 // The kernel's error and restart codes are plain numbers in user mode.
 static void eax_across_signals(void)
 {
@@ -261,6 +300,7 @@ int main(void)
     narrow_segments();
     across_fork();
     switches_and_signals();
+    signals_to_itself();
     eax_across_signals();
     alarm(TEST_SECONDS);
     bad_returns();

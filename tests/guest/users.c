@@ -206,6 +206,65 @@ static void directories(void)
     ok("directories: search, write, sticky, set-group-id");
 }
 
+// --- links of others ---------------------------------------------------------
+
+// Linux's protected_hardlinks and protected_symlinks, which are on there, too,
+// unless sysctl says otherwise.
+
+static void link_files(void)
+{
+    check_error(link("private", "open/new"), EPERM);
+    check_error(link("readable", "open/new"), EPERM);
+    check_error(link("set-id", "open/new"), EPERM);
+    check_error(link("set-group", "open/new"), EPERM);
+    check_error(link("fifo", "open/new"), EPERM);
+    check(link("writable", "open/new") == 0 && unlink("open/new") == 0);
+    check(link("own", "open/new") == 0 && unlink("open/new") == 0);
+}
+
+static void follow_links(void)
+{
+    char target[8];
+    struct stat s;
+    check_error(open("sticky/of-other", O_RDONLY), EACCES);
+    check_error(open("sticky/of-other", O_WRONLY | O_CREAT, 0600), EACCES);
+    check_error(stat("sticky/of-other", &s), EACCES);
+    check_error(open("to-other", O_RDONLY), EACCES); // through another one
+    check(lstat("sticky/of-other", &s) == 0);
+    check(readlink("sticky/of-other", target, sizeof(target)) > 0);
+    check(open("sticky/of-root", O_RDONLY) >= 0); // the directory's owner's
+    check(symlink("../writable", "sticky/own") == 0);
+    check(open("sticky/own", O_RDONLY) >= 0);
+    check(open("open/of-other", O_RDONLY) >= 0);          // not sticky
+    check(stat("sticky/dir-of-other/writable", &s) == 0); // not at the end
+}
+
+static void link_as_other(void)
+{
+    become(OTHER);
+    check(symlink("../writable", "sticky/of-other") == 0);
+    check(symlink("../writable", "open/of-other") == 0);
+    check(symlink("..", "sticky/dir-of-other") == 0);
+}
+
+static void links(void)
+{
+    make_file("set-id", 04666, 0, 0);
+    make_file("set-group", 02676, 0, 0);
+    make_file("writable", 0666, 0, 0);
+    make_file("own", 0400, USER, USER);
+    check(mkfifo("fifo", 0666) == 0 && chmod("fifo", 0666) == 0);
+    make_directory("open", 0777, 0);
+    check(symlink("../writable", "sticky/of-root") == 0);
+    check(symlink("sticky/of-other", "to-other") == 0);
+    check(exited_with(in_child(link_as_other), 0));
+    as_user(link_files);
+    as_user(follow_links);
+    check_error(open("sticky/of-other", O_RDONLY), EACCES); // root, too
+    check(link("set-id", "open/new") == 0);
+    ok("links of others: hard ones to their files, soft ones in /tmp");
+}
+
 // --- programs ---------------------------------------------------------------
 
 static void copy_self(const char *to, mode_t mode, uid_t uid, gid_t gid)
@@ -468,6 +527,7 @@ int main(int argc, char **argv)
     ids();
     files();
     directories();
+    links();
     programs();
     others();
     privileges();

@@ -370,6 +370,29 @@ def test_it_leaves_nothing_switched_on(results):
     assert re.findall(r"patched +(\d+)", results["full"].output) == ["0"]
 
 
+def test_ends_while_programs_are_started():
+    """The end of a trace does not wait for a time without new tasks."""
+    run = vm("(while [ ! -e /tmp/over ]; do /bin/true; done) & (sleep 10; touch /tmp/over) & "
+             "trace record -e sched/switch -o /tmp/f sleep 1; [ -e /tmp/over ] || echo before; "
+             "touch /tmp/over; trace summary /tmp/f", smp=2)
+    assert run.status == 0 and run.output.startswith("before\n"), run
+
+
+TWICE = """
+mkfifo /tmp/p; sleep 30 </tmp/p & (while [ ! -e /tmp/over ]; do :; done) &
+trace record -e sched,syscall -o /tmp/p & sleep 1
+kill $!; sleep 0.3; kill -0 $! && echo still; kill $!; wait $!; echo $?; touch /tmp/over
+"""
+
+
+def test_second_signal():
+    """The first one ends the trace, the second one the writing of what is left: to a pipe
+    that is full."""
+    result = vm(TWICE, smp=1)
+    assert result.output == "still\n1\n", result
+    assert "/tmp/p: Interrupted system call: the trace has ended there" in result.errors
+
+
 def test_errors(results):
     unknown = results["unknown"].errors
     assert "Near are: sched/switch" in unknown and "Near are: sched/wake" in unknown

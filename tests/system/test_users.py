@@ -1,10 +1,11 @@
 """Several users: what the tools show to an ordinary user, and profile_users=."""
+import glob
 import re
 import struct
 
 import pytest
 
-from machine import Console, batch, vm
+from machine import ROOT, Console, batch, vm
 from monitor import debugged
 from tiers import realtime
 
@@ -120,6 +121,32 @@ def test_profile_users_wrong():
     run = vm("/test/privacy run 1000 sprofile tester; dmesg", "--kargs",
              "profile_users=root")
     assert REMEDY in run.errors and "user ids separated" in run.output
+
+
+def test_sensors_that_are_opened_and_closed():
+    """Each change of the kernel's code stops all CPUs: a user's loop causes two of them."""
+    run = vm("sysinfo system.text; su user -c 'i=0; while [ $i -lt 200 ]; do "
+             ": </sensors/sched/latency; i=$((i+1)); done'; sleep 1.2; sysinfo system.text")
+    before, after = map(int, re.findall(r"patches +(\d+)", run.output))
+    assert after == before + 2, run
+    assert re.findall(r"patched +(\d+)", run.output) == ["0", "0"], run
+
+
+def test_table_of_rights_has_all_ioctls():
+    """/test/rights tries each ioctl of the kernel on each node: its table has them all."""
+    handlers, known, tried = set(), set(), set()
+    for path in glob.glob(f"{ROOT}/kernel/*/*.c"):
+        with open(path) as file:
+            text = file.read()
+        tried |= set(re.findall(r"\.ioctl = (\w+)", text))
+        for name, body in re.findall(r"^(?:static )?(?:int|s32) (\w*ioctl)\((.*?)^}",
+                                     text, re.MULTILINE | re.DOTALL):
+            handlers.add(name)
+            known |= set(re.findall(r"(?:case|[!=]=) ([A-Z]\w+)", body))
+    with open(f"{ROOT}/tests/guest/rights.c") as file:
+        table = set(re.findall(r"\b[A-Z]+\w+", file.read()))
+    assert tried <= handlers and len(known) > 20, (tried, handlers, known)
+    assert not known - table
 
 
 AT_RANDOM_PLACES = ("aslr", "exec", "process", "threads", "signals", "vdso",

@@ -20,24 +20,6 @@
      BIT(irq_enter) | BIT(irq_exit) | BIT(trap_exception) | BIT(page_fault) | \
      BIT(page_fault_end))
 
-static volatile sig_atomic_t over;
-
-static void on_signal(int signal)
-{
-    (void)signal;
-    over = 1;
-}
-
-// A signal that comes before a wait shortens the wait, not only one that comes
-// during it: reads return after half a second in any case.
-static void catch (int signal)
-{
-    struct sigaction action = { .sa_handler = on_signal,
-                                .sa_flags = SA_NOCLDSTOP };
-
-    sigaction(signal, &action, NULL);
-}
-
 // --- beginning --------------------------------------------------------------
 
 static _Noreturn void cannot_begin(const struct trace_options *o)
@@ -138,8 +120,7 @@ static void print_all(const struct settings *s, struct profile_session *session,
                                    .arg = &g };
     struct trace_reading reading = { .session = session,
                                      .buffer = buffer,
-                                     .bytes = BUFFER_BYTES,
-                                     .over = &over };
+                                     .bytes = BUFFER_BYTES };
     int n;
     graph_print_titles(&g);
     // A full disk ends the trace: nobody would see more of it.
@@ -186,13 +167,13 @@ int run(const struct settings *s)
         fail(1, "-o %s: %s", s->output, strerror(errno));
     names_read();
     if (s->command[0]) {
-        catch (SIGCHLD);
+        trace_reading_end_at(SIGCHLD);
         child_start(&child, s->command);
         begin(s, &session, s->own_only ? (uint32_t)child.pid : 0);
         child_go(&child);
     } else {
-        catch (SIGINT);
-        catch (SIGTERM);
+        trace_reading_end_at(SIGINT);
+        trace_reading_end_at(SIGTERM);
         begin(s, &session, 0);
     }
     print_all(s, &session, out);

@@ -5,6 +5,7 @@
 #include "user/libprofile/choose_functions.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"
+#include "user/libstrobe/trace_reading.h"
 #include "user/libtrace/points.h"
 
 #include <errno.h>
@@ -22,11 +23,13 @@ static bool put(struct trace_out *o, const void *bytes, size_t size)
     const char *p = bytes;
 
     while (size && !o->error) {
+        if (trace_reading_cut_off()) // a pipe that nobody reads
+            fcntl(o->fd, F_SETFL, O_NONBLOCK);
         ssize_t n = write(o->fd, p, size);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) {
-            o->error = n < 0 ? errno : ENOSPC;
+            o->error = n == 0 ? ENOSPC : errno == EAGAIN ? EINTR : errno;
             break;
         }
         p += n;

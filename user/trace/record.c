@@ -42,13 +42,7 @@ struct recording {
     unsigned snapshots;          // the last one's number
 };
 
-static volatile sig_atomic_t over, snapshots_asked, samples_asked;
-
-static void on_signal(int signal)
-{
-    (void)signal;
-    over = 1;
-}
+static volatile sig_atomic_t snapshots_asked, samples_asked;
 
 static void on_snapshot(int signal)
 {
@@ -62,8 +56,6 @@ static void on_alarm(int signal)
     samples_asked++;
 }
 
-// A signal that comes before a wait shortens the wait, not only one that comes
-// during it: reads return after half a second in any case.
 static void catch (int signal, void (*handler)(int))
 {
     struct sigaction action = { .sa_handler = handler,
@@ -268,7 +260,6 @@ static void begin(struct recording *r)
         .session = &r->session,
         .buffer = enough(BUFFER_BYTES),
         .bytes = BUFFER_BYTES,
-        .over = &over,
         .resumes = o.flight_ms,
         .interrupted = interrupted,
         .arg = r,
@@ -307,13 +298,13 @@ int record(const struct settings *s)
     r.task = s->options.task;
     if (!trace_out_open(&r.out, s->output))
         fail(1, "-o %s: %s", s->output, strerror(errno));
-    catch (SIGINT, on_signal);
-    catch (SIGTERM, on_signal);
+    trace_reading_end_at(SIGINT);
+    trace_reading_end_at(SIGTERM);
     catch (SIGALRM, on_alarm);
     if (s->options.flight_ms)
         catch (SIGUSR1, on_snapshot);
     if (s->command[0]) {
-        catch (SIGCHLD, on_signal);
+        trace_reading_end_at(SIGCHLD);
         child_start(&child, s->command);
         if (s->own_only)
             r.task = (uint32_t)child.pid;
@@ -327,6 +318,7 @@ int record(const struct settings *s)
     profile_trace_info(&r.session, &r.info);
     profile_end(&r.session);
     bool good = trace_out_close(&r.out, &r.info);
+    signal(SIGTERM, SIG_DFL); // ends the wait for the command
     if (s->command[0])
         status = child_end(&child);
     free(child.path);

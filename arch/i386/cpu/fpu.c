@@ -6,7 +6,10 @@
 // its first use into an exception (#NM). TS is clear exactly while the running
 // thread is `fpu_live`. The kernel itself uses general registers only.
 //
-// `fpu_live` is accessed with interrupts off only.
+// `fpu_live` is accessed with interrupts off only: a switch away from the
+// thread clears it and the switch back sets it. Code that a switch may
+// interrupt tests whether its thread has a save area instead. Only the thread
+// itself changes that, and the running thread is live exactly if it has one.
 
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
@@ -176,7 +179,7 @@ void fpu_discard(struct thread *t)
 
 int fpu_save_to_user(u32 dst)
 {
-    assert_checked(current_base()->arch.fpu_live && !(dst % 16));
+    assert_checked(current_base()->arch.fpu && !(dst % 16));
     if (likely(cpu_features.fxsr))
         return fxsave_to_user(dst);
     u32 flags = irq_save();
@@ -203,7 +206,7 @@ static NOINLINE int restore_copy(u32 src)
 
 int fpu_restore_from_user(u32 src)
 {
-    if (likely(cpu_features.fxsr && current_base()->arch.fpu_live) &&
+    if (likely(cpu_features.fxsr && current_base()->arch.fpu) &&
         likely(!fxrstor_from_user(src)))
         return 0;
     return restore_copy(src);
