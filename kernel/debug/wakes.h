@@ -1,12 +1,12 @@
-// Forgotten wake-ups, in checked kernels: a thread waits without a deadline, its
-// condition becomes true, and nobody wakes the queue.
+// Forgotten wake-ups, in checked kernels: a thread waits without a deadline,
+// its condition becomes true, and nobody wakes the queue.
 //
 // Such a thread wakes by itself from time to time (which waiters allow) and
 // reads its condition. If it is true and the queue has not been woken since it
 // was read before, the thread waits on: the waker may be about to do it, or the
 // host may have stopped it. If no wake-up comes for that long, it is reported.
-// Another waiter's wake-up counts, too: the condition may be a mutex, which this
-// thread took before that one.
+// Another waiter's wake-up counts, too: the condition may be a mutex, which
+// this thread took before that one.
 #pragma once
 
 #include "lib/types.h"
@@ -33,8 +33,8 @@ static inline void wakes_count(struct wakes *w)
 void wakes_see(struct waiter *w);
 // It is true. May sleep.
 void wakes_check(struct waiter *w);
-// How many seconds one sleep lasts at most (0: forever), and whether the current
-// thread's last one did.
+// How many seconds one sleep lasts at most (0: forever), and whether the
+// current thread's last one did.
 u32 wakes_patience(void);
 void wakes_slept(bool unwoken);
 

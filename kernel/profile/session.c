@@ -496,9 +496,9 @@ static u64 expected(const struct session *s, const struct session_sums *sums,
     u64 ticks = 0;
     if (s->stream.task) {
         bool nmi = s->source->nmi;
-        u64 behind = sample_behind(nmi) * (info->taken + info->throttled) +
-                     (nmi ? entry_cost.nmi : entry_cost.irq) *
-                         info->in_sampling;
+        u64 behind =
+            sample_behind(nmi) * (info->taken + info->throttled) +
+            (nmi ? entry_cost.nmi : entry_cost.irq) * info->in_sampling;
         targets -= MIN(targets, behind);
         ticks = info->in_sampling;
     }

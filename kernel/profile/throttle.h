@@ -82,18 +82,18 @@ static inline void cost_meter_window(struct cost_meter *m, u32 window, u32 most)
 }
 
 struct throttle {
-    u32 began;    // TSC at the start of the window, low half
-    u32 paid;     // TSC up to which a quarter has been taken from `spent`
-    u32 spent;    // cycles; above `window` samples are taken by lot
-    u32 window;   // cycles
-    u32 overhead; // cycles of each interrupt that are not in the sum
-    u32 charged;  // the last interrupt took a sample: ~0, else 0
-    u32 outside;  // TSC at its entry, without the sum
-    u32 seed;     // of the lots
-    u32 since;    // what throttle_since returned (interrupts but NMIs)
+    u32 began;          // TSC at the start of the window, low half
+    u32 paid;           // TSC up to which a quarter has been taken from `spent`
+    u32 spent;          // cycles; above `window` samples are taken by lot
+    u32 window;         // cycles
+    u32 overhead;       // cycles of each interrupt that are not in the sum
+    u32 charged;        // the last interrupt took a sample: ~0, else 0
+    u32 outside;        // TSC at its entry, without the sum
+    u32 seed;           // of the lots
+    u32 since;          // what throttle_since returned (interrupts but NMIs)
     const void *source; // whose tick that interrupt brought (the same)
-    u32 behind;   // below this a tick came due in a handler; 0: none does
-    u32 notice;   // `behind`; while each tick has a rare duty: the largest
+    u32 behind;         // below this a tick came due in a handler; 0: none does
+    u32 notice; // `behind`; while each tick has a rare duty: the largest
     struct cost_meter meter;
 };
 

@@ -18,10 +18,10 @@ struct waitq {
     const char *name; // what its sleepers wait on, as shown by ps
     struct wakes wakes;
 };
-#define WAITQ_INIT(q, text)                                    \
-    {                                                          \
-        .lock = SPINLOCK_INIT(text),                           \
-        .waiters = LIST_INIT((q).waiters), .name = text        \
+#define WAITQ_INIT(q, text)                                             \
+    {                                                                   \
+        .lock = SPINLOCK_INIT(text), .waiters = LIST_INIT((q).waiters), \
+        .name = text                                                    \
     }
 
 struct waiter {

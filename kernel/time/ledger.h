@@ -363,8 +363,8 @@ struct ledger_sums {
     u64 in[SUBSYSTEM_COUNT]; // `kernel` is their sum
 };
 void ledger_sums(u32 cpu, struct ledger_sums *out);
-// The same at TSC `now`, while no account of that CPU can change; `irq` is added
-// up, too, so that the audit can compare all sums with `elapsed`.
+// The same at TSC `now`, while no account of that CPU can change; `irq` is
+// added up, too, so that the audit can compare all sums with `elapsed`.
 void ledger_sums_at(u32 cpu, u64 now, struct ledger_sums *out);
 
 // Counts `cycles` of the current thread's kernel time for an exception.
