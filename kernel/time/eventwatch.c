@@ -1,6 +1,6 @@
-// `watch_lock` guards which timer the watch has, and which one it has joined.
-// It is held while that timer is reserved and started, so timer.c's spinlock
-// nests inside it.
+// `watch_lock` guards which timer the watch has. It is held while that timer is
+// reserved and started, so timer.c's spinlock nests inside it. `joined_lock`
+// guards which one it has joined: users start theirs where they may not sleep.
 
 #include "kernel/time/eventwatch.h"
 
@@ -27,6 +27,7 @@ ERROR_COUNTER(replaced, "timers, replaced",
               "their interrupts did not come; the log names them");
 
 static struct mutex watch_lock = MUTEX_INIT(watch_lock, "event watch");
+static struct spinlock joined_lock = SPINLOCK_INIT("event watch, joined");
 static bool started;        // constant once all CPUs run
 static struct timer *timer; // NULL: none
 
@@ -66,7 +67,7 @@ static bool take(const char *name, u64 period)
         timer_release(t);
         return false;
     }
-    timer = t;
+    WRITE_ONCE(timer, t);
     return true;
 }
 
@@ -117,24 +118,23 @@ void event_watch_join(struct timer *t, u32 mode, timer_fn_t *fn, void **arg)
 {
     if (!started || t->owner == event_watch_owner || !(mode & TIMER_PERIODIC))
         return;
-    mutex_lock(&watch_lock);
-    if (!timer && (!joined.timer || joined.timer == t)) {
-        joined.timer = t;
+    u32 flags = spin_lock_irq(&joined_lock);
+    if (!READ_ONCE(timer) && (!joined.timer || joined.timer == t)) {
+        WRITE_ONCE(joined.timer, t);
         joined.nmi = mode & TIMER_NMI;
         joined.fn = *fn;
         joined.arg = *arg;
         *fn = joined_fn;
     }
-    mutex_unlock(&watch_lock);
+    spin_unlock_irq(&joined_lock, flags);
 }
 
 void event_watch_leave(const struct timer *t)
 {
-    assert(irqs_enabled());
-    mutex_lock(&watch_lock);
+    u32 flags = spin_lock_irq(&joined_lock);
     if (joined.timer == t)
-        joined.timer = NULL;
-    mutex_unlock(&watch_lock);
+        WRITE_ONCE(joined.timer, NULL);
+    spin_unlock_irq(&joined_lock, flags);
 }
 
 void event_watch_release(void)
@@ -143,7 +143,7 @@ void event_watch_release(void)
     mutex_lock(&watch_lock);
     if (timer)
         timer_release(timer);
-    timer = NULL;
+    WRITE_ONCE(timer, NULL);
     mutex_unlock(&watch_lock);
 }
 
@@ -177,7 +177,7 @@ static void replace_own(void)
                timer->name, alarm ? "'s alarm" : "");
     alarm_is_silent |= alarm;
     timer_release(timer);
-    timer = NULL;
+    WRITE_ONCE(timer, NULL);
 }
 
 // A user that has taken the watch's timer may not have started it yet.
@@ -185,7 +185,7 @@ static void report_none(void)
 {
     static u32 checks;
     mutex_assert_held(&watch_lock);
-    if (timer || joined.timer)
+    if (timer || READ_ONCE(joined.timer))
         checks = 0;
     else if (++checks == UNWATCHED_CHECKS)
         log_printf("clock: no timer is free to watch the event timer: if it "

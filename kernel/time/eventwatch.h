@@ -30,7 +30,7 @@ void event_watch_check(void);
 // none. Thread context with interrupts on.
 void event_watch_release(void);
 // If the watch has no timer: puts its checks before a function of this timer,
-// which is about to be started. Thread context with interrupts on.
+// which is about to be started. Does not sleep.
 void event_watch_join(struct timer *t, u32 mode, timer_fn_t *fn, void **arg);
 // This timer has been stopped, and is released.
 void event_watch_leave(const struct timer *t);
