@@ -1,5 +1,6 @@
 // Trace points: their listeners hear each event, on all CPUs, and only while
 // they listen.
+#include "kernel/base/providers.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/time/callout.h"
 #include "kernel/trace/point.h"
@@ -70,6 +71,36 @@ static void run_sleepers(u32 count)
     for (u32 i = 0; i < count; i++)
         start(sleep_often, NULL);
     wait_for(count);
+}
+
+static struct sysinfo_text text_now(void)
+{
+    struct sysinfo_text t;
+    text_report(&t);
+    return t;
+}
+
+// Patching stops all CPUs: one that is switched on and off again and again is
+// patched once, and once more a second after the last time.
+KERNEL_TEST(trace_point_lingers)
+{
+    sleep_ms(1100); // those of earlier tests
+    struct sysinfo_text before = text_now(), now;
+    for (u32 i = 0; i < 50; i++) {
+        trace_listen(&listeners[0]);
+        trace_unlisten(&listeners[0]);
+    }
+    now = text_now();
+    expect(now.patches == before.patches + 1);
+    expect(now.patched > before.patched);
+    trace_listen(&listeners[0]); // takes it over
+    sleep_ms(1100);
+    expect(text_now().patches == before.patches + 1);
+    trace_unlisten(&listeners[0]);
+    sleep_ms(1100);
+    now = text_now();
+    expect(now.patches == before.patches + 2);
+    expect(now.patched == before.patched);
 }
 
 KERNEL_TEST(trace_points_are_heard)

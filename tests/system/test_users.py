@@ -123,6 +123,15 @@ def test_profile_users_wrong():
     assert REMEDY in run.errors and "user ids separated" in run.output
 
 
+def test_sensors_that_are_opened_and_closed():
+    """Each change of the kernel's code stops all CPUs: a user's loop causes two of them."""
+    run = vm("sysinfo system.text; su user -c 'i=0; while [ $i -lt 200 ]; do "
+             ": </sensors/sched/latency; i=$((i+1)); done'; sleep 1.2; sysinfo system.text")
+    before, after = map(int, re.findall(r"patches +(\d+)", run.output))
+    assert after == before + 2, run
+    assert re.findall(r"patched +(\d+)", run.output) == ["0", "0"], run
+
+
 def test_table_of_rights_has_all_ioctls():
     """/test/rights tries each ioctl of the kernel on each node: its table has them all."""
     handlers, known, tried = set(), set(), set()
