@@ -156,6 +156,8 @@ s32 sys_rt_sigaction(u32 signal, u32 action, u32 old_action, u32 size)
     spin_unlock_irq(&s->lock, flags);
     if (action && signal_is_ignored((int)signal))
         signal_discard(current_task(), (int)signal);
+    else if (action)
+        itimers_signal_matters((int)signal);
     if (old_action && copy_to_user(old_action, &old, sizeof(old)))
         return -EFAULT;
     return 0;

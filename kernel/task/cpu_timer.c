@@ -19,6 +19,7 @@ void cpu_timers_init(struct cpu_timers *timers)
 {
     spin_init(&timers->lock, "CPU timers");
     list_init(&timers->list);
+    list_init(&timers->ignored);
     timers->active = false;
     timers->phase = CPU_TIMERS_NONE;
 }

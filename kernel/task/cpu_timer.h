@@ -23,8 +23,9 @@ enum cpu_timers_phase { CPU_TIMERS_NONE, CPU_TIMERS_LISTEN, CPU_TIMERS_END };
 struct cpu_timers { // of a task
     struct spinlock lock;
     struct list list;
-    bool active; // may have timers; marked access
-    u32 phase;   // enum cpu_timers_phase; atomic
+    struct list ignored; // itimers that are not armed, because of their signal
+    bool active;         // may have timers; marked access
+    u32 phase;           // enum cpu_timers_phase; atomic
 };
 
 enum cpu_clock {

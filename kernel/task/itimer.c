@@ -1,10 +1,27 @@
 #include "kernel/task/itimer.h"
 
+#include "arch/clock.h"
+#include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
 #include "kernel/time/wallclock.h"
 
 #define RESPITE_NS NSEC_PER_MSEC // least interval while a signal is pending
+
+// The time that interrupts take for a user's timers is bounded by a leaky
+// bucket (GCRA, the generic cell rate algorithm): each expiry moves the time
+// until which the user has paid by TIME_PART times what it took, and while that
+// is in the future, the timer is armed for it at the earliest. So users' timers
+// together, however many they are, take 1/TIME_PART of one CPU, and about twice
+// that in the interrupt around them. A user that took less has up to CREDIT_NS.
+//
+// As in stochastic fairness queueing users share a bucket if their ids have the
+// same hash: no memory is needed for a user.
+#define TIME_PART 32u
+#define CREDIT_NS (10 * NSEC_PER_MSEC)
+#define BUCKETS 64u
+static struct spinlock buckets_lock = SPINLOCK_INIT("timers' time");
+static u64 paid_until[BUCKETS]; // in clock_now_ns units
 
 // Timers on the wall clock. Lock order: a task's cpu_timers.lock, wall_lock, a
 // callout queue's lock.
@@ -21,6 +38,22 @@ u64 itimer_now(const struct itimer *t)
     default:
         return clock_now_ns();
     }
+}
+
+// An expiry of the task's timer has taken `cycles`. Returns the nanoseconds for
+// which the timer is to be delayed.
+static u64 pay(const struct task *task, u64 cycles)
+{
+    u32 uid = READ_ONCE(task->uid);
+    if (!uid)
+        return 0;
+    u64 *paid = &paid_until[uid % BUCKETS], now = clock_now_ns();
+    u64 least = now > CREDIT_NS ? now - CREDIT_NS : 0;
+    spin_lock(&buckets_lock);
+    *paid = MAX(*paid, least) + TIME_PART * clock_tsc_to_ns(cycles);
+    u64 delay = *paid > now ? *paid - now : 0;
+    spin_unlock(&buckets_lock);
+    return delay;
 }
 
 static void arm(struct itimer *t, u64 when)
@@ -55,18 +88,29 @@ static u64 intervals_to_next(const struct itimer *t, u64 now)
     return late < t->interval ? 1 : late / t->interval + 1;
 }
 
-// The lock is held.
-static void expire(struct itimer *t, u64 now)
+// The timer is not armed until its signal is no longer ignored.
+static void set_aside(struct itimer *t)
+{
+    spin_assert_held(&t->task->cpu_timers.lock);
+    list_remove(&t->ignored_node);
+    list_push_back(&t->task->cpu_timers.ignored, &t->ignored_node);
+}
+
+// The lock is held. Returns when the timer is to be armed for; 0: not.
+static u64 expire(struct itimer *t, u64 now)
 {
     spin_assert_held(&t->task->cpu_timers.lock);
     assert_checked(t->next);
     int sig = t->info.signo;
     bool lost = signal_would_be_lost(t->task, t->to, sig);
-    u64 count = 1;
+    u64 count = 1, when = 0;
     if (t->interval) {
         count = intervals_to_next(t, now);
         t->next += count * t->interval;
-        arm(t, lost ? MAX(t->next, now + RESPITE_NS) : t->next);
+        if (lost && signal_discarded(t->task, t->to, sig))
+            set_aside(t);
+        else
+            when = lost ? MAX(t->next, now + RESPITE_NS) : t->next;
     } else {
         t->next = 0;
         list_on_wall(t);
@@ -82,6 +126,7 @@ static void expire(struct itimer *t, u64 now)
         signal_send_thread(t->to, sig, &info);
     else
         signal_send_task(t->task, sig, &info);
+    return when;
 }
 
 // While a further signal is already pending, the overrun count of the signal
@@ -102,13 +147,14 @@ static void expired_callout(struct callout *c)
 {
     struct itimer *t = container_of(c, struct itimer, callout);
     struct spinlock *lock = &t->task->cpu_timers.lock;
+    u64 began = rdtsc();
     spin_lock(lock);
     u64 now = itimer_now(t);
     if (t->next && t->info.signo && t->clock != ITIMER_ON_CPU) {
-        if (now >= t->next)
-            expire(t, now);
-        else
-            arm(t, t->next);
+        u64 when = now >= t->next ? expire(t, now) : t->next;
+        u64 delay = pay(t->task, rdtsc() - began);
+        if (when)
+            arm(t, delay ? MAX(when, now + delay) : when);
     }
     spin_unlock(lock);
 }
@@ -116,7 +162,9 @@ static void expired_callout(struct callout *c)
 static void expired_cpu(struct cpu_timer *cpu)
 {
     struct itimer *t = container_of(cpu, struct itimer, cpu);
-    expire(t, itimer_now(t));
+    u64 when = expire(t, itimer_now(t));
+    if (when)
+        arm(t, when);
 }
 
 void itimer_init(struct itimer *t, struct task *task,
@@ -127,6 +175,7 @@ void itimer_init(struct itimer *t, struct task *task,
     callout_init(&t->callout, expired_callout, CALLOUT_INTERRUPT);
     cpu_timer_init(&t->cpu, CPU_TIME_ALL, NULL, expired_cpu);
     list_init(&t->wall_node);
+    list_init(&t->ignored_node);
 }
 
 void itimer_use_cpu(struct itimer *t, enum cpu_clock clock,
@@ -143,6 +192,7 @@ void itimer_set(struct itimer *t, u64 next, u64 interval)
     spin_assert_held(&t->task->cpu_timers.lock);
     callout_stop(&t->callout);
     cpu_timer_stop(&t->cpu);
+    list_remove(&t->ignored_node);
     t->next = next;
     t->interval = interval;
     t->overrun = t->overrun_before = 0;
@@ -159,9 +209,42 @@ u64 itimer_left(const struct itimer *t)
     u64 now = itimer_now(t);
     if (t->next > now)
         return t->next - now;
-    if (t->info.signo || !t->interval) // interrupt is due, or timer has expired
+    bool armed = t->info.signo && list_empty(&t->ignored_node);
+    if (armed || !t->interval) // interrupt is due, or timer has expired
         return t->info.signo != 0;
     return t->interval - (now - t->next) % t->interval;
+}
+
+// Expiries until now are overruns.
+static void arm_again(struct itimer *t)
+{
+    u64 now = itimer_now(t);
+    list_remove(&t->ignored_node);
+    if (now >= t->next) {
+        u64 count = intervals_to_next(t, now);
+        t->next += count * t->interval;
+        t->overrun = (u32)MIN(t->overrun + count, (u64)INT32_MAX);
+    }
+    arm(t, t->next);
+}
+
+// No timer is missed: an expiry checks the action and sets the timer aside
+// under one hold of the lock, before this one or with the new action.
+void itimers_signal_matters(int sig)
+{
+    struct task *task = current_task();
+    bool on_cpu = false;
+    struct itimer *t, *next;
+    u32 flags = spin_lock_irq(&task->cpu_timers.lock);
+    list_for_each_safe(t, next, &task->cpu_timers.ignored, ignored_node) {
+        if (t->info.signo != sig)
+            continue;
+        on_cpu |= t->clock == ITIMER_ON_CPU;
+        arm_again(t);
+    }
+    spin_unlock_irq(&task->cpu_timers.lock, flags);
+    if (on_cpu)
+        cpu_timers_changed(task);
 }
 
 void itimer_end(struct itimer *t)

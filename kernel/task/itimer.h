@@ -4,10 +4,15 @@
 // A task's timers, of any clock, are guarded by its cpu_timers.lock
 // (interrupt-disabling).
 //
-// If a timer expires while its last signal is still pending, or is ignored, the
-// next expiry is 1 ms later at the earliest: so a short interval cannot flood
-// the machine with interrupts. Expiries skipped by this rule, or because the
-// interrupt was late, are counted as overruns.
+// A short interval must not flood the machine with interrupts:
+// - If a timer expires while its last signal is still pending, the next expiry
+//   is 1 ms later at the earliest.
+// - If its signal is ignored, it is not armed again until the signal's action
+//   changes (itimers_signal_matters).
+// - The time in interrupts of all timers of a user other than root is bounded,
+//   by delays (itimer.c).
+// Expiries skipped by these rules, or because the interrupt was late, are
+// counted as overruns.
 #pragma once
 
 #include "kernel/task/cpu_timer.h"
@@ -33,7 +38,8 @@ struct itimer {
     u32 overrun_before; // the same, for the signal before
     struct callout callout;
     struct cpu_timer cpu;
-    struct list wall_node; // in the list of all timers on the wall clock
+    struct list wall_node;    // in the list of all timers on the wall clock
+    struct list ignored_node; // in cpu_timers.ignored; else empty
 };
 
 // The timer is off. It will send `info` (signo 0: no signal).
@@ -53,5 +59,8 @@ u64 itimer_now(const struct itimer *t);
 u32 itimer_overrun(const struct itimer *t);
 // `next` 0: off. Call cpu_timers_changed() after setting a timer on CPU time.
 void itimer_set(struct itimer *t, u64 next, u64 interval);
+// The current task no longer ignores the signal: arms the timers that have it.
+// Without the lock, thread context.
+void itimers_signal_matters(int sig);
 // Nanoseconds to the next expiry, at least 1; 0: the timer is off.
 u64 itimer_left(const struct itimer *t);

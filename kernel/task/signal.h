@@ -34,6 +34,9 @@ void signal_kick(struct thread *t);
 // the thread `to`, or with NULL for the task), or it is ignored. Any context
 // but NMI.
 bool signal_would_be_lost(struct task *t, const struct thread *to, int sig);
+// It is ignored, and no thread that could get it blocks it: nothing but a
+// change of its action gives it an effect. (SIGCONT and SIGCHLD have others.)
+bool signal_discarded(struct task *t, const struct thread *to, int sig);
 // The current task ignores `sig`, explicitly or by default.
 bool signal_is_ignored(int sig);
 // `sig` is ignored from now on: discards pending ones (sigaction(2)).

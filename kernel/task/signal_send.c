@@ -142,6 +142,17 @@ static bool is_blocked(const struct task *t, int sig)
     return found;
 }
 
+bool signal_discarded(struct task *t, const struct thread *to, int sig)
+{
+    u32 flags = spin_lock_irq(&t->signals.lock);
+    bool ignored =
+        signal_ignored(&t->signals, sig) && sig != SIGCONT && sig != SIGCHLD;
+    spin_unlock_irq(&t->signals.lock, flags);
+    if (!ignored)
+        return false;
+    return to ? !(READ_ONCE(to->blocked) & SIGMASK(sig)) : !is_blocked(t, sig);
+}
+
 int signal_send_task(struct task *t, int sig, const struct siginfo *info)
 {
     if (sig < 0 || sig > NSIG)
