@@ -43,8 +43,8 @@ su user -c 'profile -e @heap/alloc:object cat /dev/null'; echo "status $?"
 su user -c 'profile -e @heap/alloc cat /dev/null'; echo "status $?"
 """,
     "killed": f"""
-{PATCHED}; profile -e @sched/switch,@irq/enter sleep 100 & sleep 0.3; {PATCHED}
-kill -9 $!; wait; sleep 0.1; {PATCHED}
+sleep 1.2; {PATCHED}; profile -e @sched/switch,@irq/enter sleep 100 & sleep 0.3; {PATCHED}
+kill -9 $!; wait; sleep 1.2; {PATCHED}
 """,
     "shared": f"""
 sprofile -e @syscall/enter -c 7 --for 1 >/tmp/one & sleep 0.1
