@@ -4,18 +4,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/time/timer.h"
-#include "tests/kernel/thread_helpers.h"
-
-extern char text_start[], text_end[];
-
-// Of the kernel's code.
-static inline u32 text_checksum(void)
-{
-    u32 sum = 0;
-    for (const char *p = text_start; p < text_end; p++)
-        sum = sum * 31 + (u8)*p;
-    return sum;
-}
+#include "tests/kernel/point_helpers.h"
 
 static bool load_over; // atomic
 

@@ -9,20 +9,10 @@
 #include "kernel/time/timer.h"
 #include "kernel/trace/point.h"
 #include "lib/string.h"
-#include "tests/kernel/thread_helpers.h"
+#include "tests/kernel/point_helpers.h"
 
 #define TRACED NOINLINE __attribute__((patchable_function_entry(5)))
 #define RING_BYTES (4 * PAGE_SIZE)
-
-extern char text_start[], text_end[];
-
-static u32 checksum(void)
-{
-    u32 sum = 0;
-    for (const char *p = text_start; p < text_end; p++)
-        sum = sum * 31 + (u8)*p;
-    return sum;
-}
 
 // --- what a reader checks ---------------------------------------------------
 
@@ -380,7 +370,7 @@ static void follow(struct seen *s, u32 type, const u32 *record, u32 words)
 
 KERNEL_TEST(trace_of_known_calls)
 {
-    u32 count, before = checksum();
+    u32 count, before = text_checksum();
     u32 *functions = own_functions(&count);
     struct stack k = { .depth = 0 };
     struct seen s = { .each = follow, .arg = &k };
@@ -393,7 +383,7 @@ KERNEL_TEST(trace_of_known_calls)
     drain(&s, &t->target.cpu[this_cpu()->id].ring);
     preempt_enable();
     end(t);
-    expect(checksum() == before);
+    expect(text_checksum() == before);
     expect(!s.bad && !s.lost && !k.depth);
     expect(k.calls[0] == 400 && k.calls[1] == 100 && k.calls[2] == 100);
     expect(k.calls[3] == 500 && k.exits == 1100 && s.events == 2200);
@@ -451,7 +441,7 @@ static void no_work(void *arg UNUSED, const struct trapframe *tf UNUSED)
 
 KERNEL_TEST(trace_storm)
 {
-    u32 before = checksum(), events = 0, lost = 0, bad = 0, rounds = 0;
+    u32 before = text_checksum(), events = 0, lost = 0, bad = 0, rounds = 0;
     u64 period = 300 * NSEC_PER_USEC * cpu_count;
     struct timer *t = NULL;
     if (timer_reserve(TIMER_PERIODIC | TIMER_NMI, period, period, "a test", &t))
@@ -504,7 +494,7 @@ KERNEL_TEST(trace_storm)
     log_printf("trace: %u events, %u lost, in %u rounds\n", events, lost,
                rounds);
     expect(!bad);
-    expect(checksum() == before);
+    expect(text_checksum() == before);
 }
 
 // --- what it costs ----------------------------------------------------------
