@@ -248,11 +248,10 @@ void call_trace_end(void)
     traces = trace_paused = false;
 }
 
-int call_trace_pause(bool pause)
+void call_trace_pause(bool pause)
 {
     REQUIRE(traces);
     trace_paused = pause;
-    return 0;
 }
 
 int call_trace_info(u32 info)
