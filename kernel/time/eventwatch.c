@@ -32,14 +32,14 @@ static bool started;        // constant once all CPUs run
 static struct timer *timer; // NULL: none
 
 // The timer of another user that calls joined_fn in the place of `fn`. Written
-// while it is stopped, but `last_ns` and `due`: by the boot CPU.
+// while it is stopped, but `last` and `due`: by the boot CPU.
 static struct {
     const struct timer *timer; // NULL: none
     bool nmi;
     timer_fn_t fn;
     void *arg;
-    u64 last_ns;
-    bool due; // an NMI has asked for checks
+    u64 last, period; // TSC
+    bool due;         // an NMI has asked for checks
 } joined;
 
 static bool alarm_is_silent; // the RTC's
@@ -88,16 +88,16 @@ void event_watch_resume(void)
 }
 
 // An NMI may have interrupted any holder of the callouts' locks, so it leaves
-// the checks to an interrupt.
+// the checks to an interrupt. (Nor does it read the clock, which is traced.)
 static NOTRACE void joined_fn(void *arg UNUSED, const struct trapframe *tf)
 {
     joined.fn(joined.arg, tf);
     if (this_cpu_read(id) != 0)
         return;
-    u64 now = clock_now_ns();
-    if (now - joined.last_ns < EVENT_WATCH_NS)
+    u64 now = rdtsc();
+    if (now - joined.last < joined.period)
         return;
-    joined.last_ns = now;
+    joined.last = now;
     if (joined.nmi) {
         WRITE_ONCE(joined.due, true);
         irq_raise_deferred();
@@ -122,6 +122,7 @@ void event_watch_join(struct timer *t, u32 mode, timer_fn_t *fn, void **arg)
     if (!READ_ONCE(timer) && (!joined.timer || joined.timer == t)) {
         WRITE_ONCE(joined.timer, t);
         joined.nmi = mode & TIMER_NMI;
+        joined.period = EVENT_WATCH_NS / NSEC_PER_SEC * clock_tsc_hz();
         joined.fn = *fn;
         joined.arg = *arg;
         *fn = joined_fn;
