@@ -136,35 +136,30 @@ static ALWAYS_INLINE bool in_time(const struct comparator *c)
     return (u32)ticks_to_due(c) - MARGIN <= c->reach;
 }
 
-// Skips the points of a time of whole periods.
-static void skip(struct comparator *c, u32 periods)
-{
-    if (c->random)
-        counter_add(&c->timer.shots, periods);
-    advance(c, periods * c->ticks);
-}
-
-// The row's next point is past or near: a random one is set as soon as it can
-// be, but if that has passed, too, when it is set (QEMU's --icount lets another
-// CPU run meanwhile), the next one. Even ones are skipped, as are all of whole
-// periods. Or the row is late by more than the counter's low half can express:
-// then a new row begins, and random shots of that time are not counted. While
-// the boot CPU was held up, no tick was set for the other CPUs either. They are
-// notified of the missed ticks now, not by the next tick only, since the counts
-// may be read before that.
+// The row's next point is past or near. Those of whole periods are skipped.
+// Then an even one is skipped, too; a random one is set as soon as it can be,
+// but if that has passed, too, when it is set (QEMU's --icount lets other CPUs
+// run meanwhile), the next one. Each attempt sets a point that is ahead,
+// however much time passes between two. Or the row is late by more than the
+// counter's low half can express: then a new row begins, and random shots of
+// that time are not counted. While the boot CPU was held up, no tick was set
+// for the other CPUs either. They are notified of the missed ticks now, not by
+// the next tick only, since the counts may be read before that.
 static NOINLINE NOTRACE void catch_up(struct comparator *c)
 {
     bool skipped = false;
     for (u32 tries = 0; !in_time(c); tries++) {
         s32 left = ticks_to_due(c);
-        u32 late = MARGIN - (u32)left, periods = late / c->ticks + !c->random;
-        if (left >= (s32)MARGIN)
+        u32 late = MARGIN - (u32)left, periods = late / c->ticks;
+        if (left >= (s32)MARGIN) {
             set_comparator(c, counter(c) + c->ticks + MARGIN);
-        else if (periods)
-            skip(c, periods);
-        else
+        } else if (!c->random) {
+            advance(c, (periods + 1) * c->ticks);
+        } else {
+            counter_add(&c->timer.shots, periods);
             advance(c, late + MARGIN + (tries ? next_distance(c, true) : 0));
-        skipped |= left >= (s32)MARGIN || periods || tries;
+        }
+        skipped |= left >= (s32)MARGIN || !c->random || periods || tries;
     }
     if (skipped && c->opened & TIMER_NMI && !READ_ONCE(timers_in_test))
         nmi_send_others();
