@@ -7,6 +7,7 @@
 #include "kernel/base/tester.h"
 #include "kernel/sched/thread.h"
 #include "lib/string.h"
+#include "tests/kernel/point_helpers.h"
 
 #define TESTS_MAX 512
 
@@ -91,6 +92,7 @@ static void run_test(const struct kernel_test *t, u32 number)
     skip_reason = NULL;
     console_printf("# running %s\n", t->name);
     t->run();
+    points_settle(); // patching waits for CPUs that a later test keeps busy
     console_printf("%s %u - %s%s%s\n", test_failed ? "not ok" : "ok", number,
                    t->name, skip_reason ? " # SKIP " : "",
                    skip_reason ? skip_reason : "");

@@ -84,7 +84,6 @@ static struct sysinfo_text text_now(void)
 // patched once, and once more a second after the last time.
 KERNEL_TEST(trace_point_lingers)
 {
-    points_settle();
     struct sysinfo_text before = text_now(), now;
     u64 began = clock_now_ns();
     for (u32 i = 0; i < 50; i++) {
