@@ -57,10 +57,12 @@ void ledger_writers_done(void)
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
 }
 
-void ledger_set_outside(u32 cycles)
+void ledger_set_outside(u32 cycles, u32 nmi_cycles)
 {
-    for (u32 i = 0; i < cpu_count; i++)
+    for (u32 i = 0; i < cpu_count; i++) {
         WRITE_ONCE(ledgers[i]->outside, cycles);
+        WRITE_ONCE(ledgers[i]->nmi_outside, nmi_cycles);
+    }
 }
 
 u64 ledger_await_user(u64 now, struct ledger *l)

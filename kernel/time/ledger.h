@@ -26,7 +26,9 @@
 // exit closes the kernel's part, and opens the user's, as of a time so much
 // later, `user_since`. Until then readers take `user_since` for the current
 // time. An entry before `user_since`, because the CPU is faster than it was at
-// the measurement, waits for it and reduces `outside`.
+// the measurement, waits for it and reduces `outside`. An NMI in these parts of
+// the kernel is outside of user time, too: all of it, as far as it reads the
+// TSC, and `nmi_outside` for the rest (ledger_nmi.h).
 #pragma once
 
 #include "arch/account.h"
@@ -74,8 +76,9 @@ struct ledger {
     u32 subsystem; // enum subsystem
     u32 irq_began; // TSC, low half, at the entry of the newest interrupt
     u64 in[SUBSYSTEM_COUNT];
-    u64 user_since; // TSC; see above
-    u32 outside;    // cycles
+    u64 user_since;  // TSC; see above
+    u32 outside;     // cycles
+    u32 nmi_outside; // the same of an NMI in the kernel
     u64 began;
     struct account idle;     // ledger_nmi.h depends on what follows accounts
     struct account start_up; // before the first thread runs
@@ -94,8 +97,8 @@ struct ledger {
 // accounts of their own vectors. No interrupt has this vector.
 #define LEDGER_SAMPLING 0x20
 
-// Sets `outside` on all CPUs.
-void ledger_set_outside(u32 cycles);
+// Sets `outside` and `nmi_outside` on all CPUs.
+void ledger_set_outside(u32 cycles, u32 nmi_cycles);
 
 // The ledger of a CPU before ledger_init_cpu: NMIs charge nothing to it.
 extern struct ledger ledger_none;

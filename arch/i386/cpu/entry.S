@@ -43,10 +43,11 @@
 
 // First step of each entry that switches accounts: makes the sequence counter
 // of the ledger (which stays in ebx) odd before it reads the TSC into edx:eax.
-// So no CPU sees a later time in the old account.
-.macro LEDGER_ENTER
+// So no CPU sees a later time in the old account. (`name`: ledger_switches.)
+.macro LEDGER_ENTER name
     movl %fs:CPU_LEDGER, %ebx
     incl LEDGER_SEQ(%ebx)
+.L\name\()_now:
     rdtsc
 .endm
 
@@ -59,14 +60,16 @@
 
 // From now on the thread's time is kernel time of the subsystem in ecx. The
 // thread stays in esi.
-.macro LEDGER_TO_KERNEL
+.macro LEDGER_TO_KERNEL name
     movl %fs:CPU_THREAD, %esi
     movl %ecx, LEDGER_SUBSYSTEM(%ebx)
+.L\name\()_change:
     addl %eax, THREAD_USER(%esi)
     adcl %edx, THREAD_USER + 4(%esi)
     subl %eax, LEDGER_IN(%ebx, %ecx, 8)
     sbbl %edx, LEDGER_IN + 4(%ebx, %ecx, 8)
     incl LEDGER_SEQ(%ebx)
+.L\name\()_end:
 .endm
 
 // From TSC + LEDGER_OUTSIDE on, the time is user time of the thread in esi:
@@ -75,16 +78,19 @@
 .macro LEDGER_TO_USER
     movl %fs:CPU_LEDGER, %ebx
     movl LEDGER_SUBSYSTEM(%ebx), %ecx
+.Luser_now:
     rdtsc
     addl LEDGER_OUTSIDE(%ebx), %eax
     adcl $0, %edx
+    movl %eax, LEDGER_USER_SINCE(%ebx)
+    movl %edx, LEDGER_USER_SINCE + 4(%ebx)
+.Luser_change:
     addl %eax, LEDGER_IN(%ebx, %ecx, 8)
     adcl %edx, LEDGER_IN + 4(%ebx, %ecx, 8)
     subl %eax, THREAD_USER(%esi)
     sbbl %edx, THREAD_USER + 4(%esi)
-    movl %eax, LEDGER_USER_SINCE(%ebx)
-    movl %edx, LEDGER_USER_SINCE + 4(%ebx)
     incl LEDGER_SEQ(%ebx)
+.Luser_end:
 .endm
 
     .cfi_sections .debug_frame
@@ -122,12 +128,12 @@ exception_common:
     SAVE_REGISTERS
     testb $3, TRAPFRAME_CS(%esp)
     jz kernel_exception
-    LEDGER_ENTER
+    LEDGER_ENTER exception
     LEDGER_CHECK early_exception
 .Lexception_checked:
     movl TRAPFRAME_VECTOR(%esp), %ecx
     movzbl trap_subsystems(%ecx), %ecx
-    LEDGER_TO_KERNEL
+    LEDGER_TO_KERNEL exception
     movl %esp, %eax
     call trap_user_exception
     jmp to_user
@@ -143,7 +149,7 @@ kernel_exception:
     .type interrupt_common, @function
 interrupt_common:
     SAVE_REGISTERS
-    LEDGER_ENTER
+    LEDGER_ENTER interrupt
     movl %esp, %ecx
     call trap_interrupt
     testb $3, TRAPFRAME_CS(%esp)
@@ -169,7 +175,7 @@ syscall_entry_point:
     pushl $-1 // TRAP_SYSCALL_MARK
     pushl %eax
     SAVE_REGISTERS
-    LEDGER_ENTER
+    LEDGER_ENTER syscall
     LEDGER_CHECK early_syscall
 .Lsyscall_checked:
     movl TRAPFRAME_VECTOR(%esp), %edi
@@ -178,7 +184,7 @@ syscall_entry_point:
     movzbl syscall_linux_calls(%edi), %edi
 .Lsyscall_known:
     movl syscall_family(, %edi, 4), %ecx
-    LEDGER_TO_KERNEL
+    LEDGER_TO_KERNEL syscall
     movl %esp, %eax
     movl %edi, %edx
     call trap_syscall
@@ -238,6 +244,15 @@ strobe_syscall:
 // From trap_stubs to here the frame is being built or being taken down.
     .global trap_code_end
 trap_code_end:
+
+// struct switch_code (nmi.c); arch/trap.h: SWITCHING_TO_KERNEL, ..._USER.
+    .section .rodata
+    .balign 4
+    .global ledger_switches
+ledger_switches:
+    .long .Lexception_now, .Lexception_change, .Lexception_end, 1
+    .long .Lsyscall_now, .Lsyscall_change, .Lsyscall_end, 1
+    .long .Luser_now, .Luser_change, .Luser_end, 2
 
     .text
 

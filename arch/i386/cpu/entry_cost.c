@@ -97,5 +97,6 @@ void trap_measure_outside(void)
     assert(irqs_enabled());
     u32 call = USER_CYCLES_OF("int $0x80"), nothing = USER_CYCLES_OF("nop");
 
-    ledger_set_outside(call > nothing ? call - nothing : 0);
+    ledger_set_outside(call > nothing ? call - nothing : 0,
+                       trap_entry_cost().nmi);
 }

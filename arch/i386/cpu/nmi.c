@@ -205,6 +205,29 @@ static NOINLINE void unclaimed(void)
     WRITE_ONCE(a->deferred, true);
 }
 
+// A switch in entry.S reads the TSC at `now`, changes accounts from `change` on
+// and ends at `end`.
+struct switch_code {
+    u32 now, change, end;
+    enum ledger_switch to;
+};
+#define SWITCHES 3
+extern const struct switch_code ledger_switches[SWITCHES];
+
+enum ledger_switch trap_interrupted_switch(struct trapframe *tf)
+{
+    for (u32 i = 0; i < SWITCHES; i++) {
+        const struct switch_code *s = &ledger_switches[i];
+        if (tf->eip - s->now >= s->end - s->now)
+            continue;
+        if (tf->eip >= s->change)
+            return s->to;
+        tf->eip = s->now;
+        return NOT_SWITCHING;
+    }
+    return SWITCHING;
+}
+
 // The NMI may have interrupted any instruction: no locks, and writes to this
 // CPU's own data only.
 static ALWAYS_INLINE void handle(struct trapframe *tf, bool has_duties)
@@ -218,7 +241,9 @@ static ALWAYS_INLINE void handle(struct trapframe *tf, bool has_duties)
     bool answered = has_duties && answer(tf);
     if (unlikely(!owner->fn(owner, tf)) && !answered)
         unclaimed();
-    u32 spent = ledger_nmi(freezes, began);
+    if (!has_duties) // `tf` again, so that no register has to keep it
+        tf = (struct trapframe *)((u32 *)__builtin_frame_address(0) + 2);
+    u32 spent = ledger_nmi(freezes, began, tf);
     if (has_duties && call_trace_is_stub(trap_pc(tf)))
         call_trace_nmi(trap_pc(tf), spent);
     kcsan_nmi(false);
@@ -229,7 +254,8 @@ static NOINLINE void handle_with_duties(struct trapframe *tf)
     handle(tf, true);
 }
 
-// Called from entry.S.
+// Called from entry.S, where the trap frame is on top of the stack: here it is
+// above our caller's ebp and the return address.
 void trap_nmi(struct trapframe *tf)
 {
     if (unlikely(READ_ONCE(duties)))

@@ -24,6 +24,18 @@ struct entry_cost trap_entry_cost(void);
 // Interrupts on.
 void trap_measure_outside(void);
 
+// Where an NMI has interrupted the code that switches between a thread's user
+// and kernel time. NOT_SWITCHING, while the ledger's sequence counter is odd:
+// nothing is changed yet, and the code will read the TSC again after the NMI.
+// From then on it adds up, so an NMI may do so, too. SWITCHING: in other code.
+enum ledger_switch { // values: entry.S
+    NOT_SWITCHING,
+    SWITCHING_TO_KERNEL,
+    SWITCHING_TO_USER,
+    SWITCHING
+};
+enum ledger_switch trap_interrupted_switch(struct trapframe *tf);
+
 // A fault of the current thread. The signal is delivered even if it is blocked
 // or ignored; it then kills the task. Signal numbers: kernel/base/signal.h.
 UPCALL void signal_fault(int sig, int code, u32 addr);
