@@ -100,7 +100,7 @@ def test_load_averages_of_a_recorded_history():
     assert updates[-1] >= 14
     assert updates == list(range(updates[0], updates[-1] + 1)), "one was missed"
     seen = [history[n]["runnable"] for n in updates]
-    assert max(seen) in (3, 4) and min(seen) == 0, seen
+    assert max(seen) >= 3 and min(seen) == 0, seen
 
     first = history[updates[0]]
     real = [first[name] for name in ("one", "five", "fifteen")]
