@@ -2,13 +2,14 @@
 
 #include "kernel/debug/wakes.h"
 
+#include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/sched/thread.h"
 #include "kernel/sync/waitq.h"
 
 #define SLEEP_SECONDS 5u
 #define REPORT_SECONDS 10u
-#define STEP_NS (NSEC_PER_SEC / 10)
+#define CHECKS_PER_SECOND 10u
 
 u32 wakes_patience(void)
 {
@@ -31,13 +32,13 @@ void wakes_check(struct waiter *w)
     if (!current->unwoken)
         return;
     wait_finish();
-    u64 end = clock_now_ns() + REPORT_SECONDS * NSEC_PER_SEC;
-    while (READ_ONCE(w->queue->wakes.count) == w->wakes.before) {
-        u64 now = clock_now_ns();
-        if (now >= end)
+    for (u32 i = 0; READ_ONCE(w->queue->wakes.count) == w->wakes.before; i++) {
+        if (i == REPORT_SECONDS * CHECKS_PER_SECOND)
             panic("wakes: '%s' is true for %u s, and nobody wakes who waits",
                   w->queue->name, REPORT_SECONDS);
-        thread_sleep_until(now + STEP_NS, WAIT_UNINTERRUPTIBLE);
+        thread_sleep_until(clock_now_ns() + NSEC_PER_SEC / CHECKS_PER_SECOND,
+                           WAIT_UNINTERRUPTIBLE);
+        smp_quiesce_others(); // each CPU has run, too
     }
 }
 

@@ -4,9 +4,11 @@
 // Such a thread wakes by itself from time to time (which waiters allow) and
 // reads its condition. If it is true and the queue has not been woken since it
 // was read before, the thread waits on: the waker may be about to do it, or the
-// host may have stopped it. If no wake-up comes for that long, it is reported.
-// Another waiter's wake-up counts, too: the condition may be a mutex, which
-// this thread took before that one.
+// host may have stopped it. If no wake-up comes for long, it is reported. Long
+// is a number of checks, between which every CPU has run: the clock goes on
+// while the host stops the machine, or one CPU. Another waiter's wake-up
+// counts, too: the condition may be a mutex, which this thread took before that
+// one.
 #pragma once
 
 #include "lib/types.h"

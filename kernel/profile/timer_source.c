@@ -123,13 +123,21 @@ static int start_random(struct timer_source *s, u64 period)
     return timer_start(t, mode_of(s) | TIMER_RANDOM, period, random_tick, s);
 }
 
+// The requested period, or the shortest that the timer can do.
+static u64 period_of(const struct timer *t, const struct sample_rate *rate)
+{
+    bool random = rate->random && t->flags & TIMER_RANDOM;
+    u64 shortest = t->min_period * (random ? TIMER_RANDOM_PARTS : 1);
+    return MAX(NSEC_PER_SEC / rate->hz, shortest);
+}
+
 static int start(const struct sample_source *source, struct sample_rate *rate)
 {
     struct timer_source *s = mine(source);
     int err = timer_reserve_name(source->timer, s->source.name, &s->reserved);
     if (err)
         return err;
-    u64 period = NSEC_PER_SEC / rate->hz;
+    u64 period = period_of(s->reserved, rate);
     err = rate->random ? start_random(s, period) : -EINVAL;
     rate->random = !err;
     if (err == -EINVAL)

@@ -32,7 +32,9 @@ static bool started;        // constant once all CPUs run
 static struct timer *timer; // NULL: none
 
 // The timer of another user that calls joined_fn in the place of `fn`. Written
-// while it is stopped, but `last` and `due`: by the boot CPU.
+// while it is claimed and silent, so joined_fn, also in an NMI, reads it
+// without a lock. But `last` and `due` are written by joined_fn on the boot
+// CPU.
 static struct {
     const struct timer *timer; // NULL: none
     bool nmi;
@@ -114,18 +116,20 @@ void event_watch_deferred(void)
     check_events(NULL, NULL);
 }
 
-void event_watch_join(struct timer *t, u32 mode, timer_fn_t *fn, void **arg)
+void event_watch_join(struct timer *t)
 {
-    if (!started || t->owner == event_watch_owner || !(mode & TIMER_PERIODIC))
+    assert(t->mode && t->fn);
+    if (!started || t->owner == event_watch_owner ||
+        !(t->mode & TIMER_PERIODIC))
         return;
     u32 flags = spin_lock_irq(&joined_lock);
     if (!READ_ONCE(timer) && (!joined.timer || joined.timer == t)) {
         WRITE_ONCE(joined.timer, t);
-        joined.nmi = mode & TIMER_NMI;
+        joined.nmi = t->mode & TIMER_NMI;
         joined.period = EVENT_WATCH_NS / NSEC_PER_SEC * clock_tsc_hz();
-        joined.fn = *fn;
-        joined.arg = *arg;
-        *fn = joined_fn;
+        joined.fn = t->fn;
+        joined.arg = t->arg;
+        __atomic_store_n(&t->fn, joined_fn, __ATOMIC_RELEASE);
     }
     spin_unlock_irq(&joined_lock, flags);
 }

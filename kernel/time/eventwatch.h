@@ -29,9 +29,9 @@ void event_watch_check(void);
 // Releases the watch's timer, if any; until event_watch_resume the watch has
 // none. Thread context with interrupts on.
 void event_watch_release(void);
-// If the watch has no timer: puts its checks before a function of this timer,
-// which is about to be started. Does not sleep.
-void event_watch_join(struct timer *t, u32 mode, timer_fn_t *fn, void **arg);
+// If the watch has no timer: puts its checks behind the function of this timer,
+// which is claimed for a start, and silent. Does not sleep.
+void event_watch_join(struct timer *t);
 // This timer has been stopped, and is released.
 void event_watch_leave(const struct timer *t);
 // Makes the checks that an NMI has asked for. In interrupts.

@@ -389,10 +389,10 @@ int timer_start(struct timer *t, u32 mode, u64 period_ns, timer_fn_t fn,
     if (!supports(t, mode, period_ns))
         return -EINVAL;
     u64 ticks = MAX(timer_ticks(t, period_ns), 1ull);
-    event_watch_join(t, mode, &fn, &arg);
     int err = claim(t, mode, ticks, fn, arg);
     if (err)
         return err;
+    event_watch_join(t);
     if (mode & TIMER_NMI) {
         t->nmi.fn = timer_nmi;
         err = nmi_claim(&t->nmi);

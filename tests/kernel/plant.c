@@ -298,12 +298,43 @@ static void vnode_leak(void)
 
 // --- every checked kernel ---------------------------------------------------
 
+static struct waitq forgetful = WAITQ_INIT(forgetful, "plant w");
+
+static void sleep_for(u32 seconds)
+{
+    for (u32 i = 0; i < 10 * seconds; i++)
+        thread_sleep_until(clock_now_ns() + 100 * NSEC_PER_MSEC,
+                           WAIT_UNINTERRUPTIBLE);
+}
+
+// The check sees it after 5 s, and would report it 10 s later.
+static void wake_late(void *arg)
+{
+    u32 seconds = *(u32 *)arg;
+    sleep_for(7);
+    log_printf("plant: not woken yet\n");
+    sleep_for(seconds - 7);
+    waitq_wake_all(&forgetful);
+}
+
 // What is waited for happens while the thread sleeps.
+static void wait_for_late(u32 seconds)
+{
+    u32 readings = 0;
+    kthread_create("late", wake_late, &seconds, NULL);
+    wait_event(&forgetful, readings++, WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+}
+
+// Longer than any check.
 static void forgotten_wake(void)
 {
-    static struct waitq forgetful = WAITQ_INIT(forgetful, "plant w");
-    u32 readings = 0;
-    wait_event(&forgetful, readings++, WAIT_UNINTERRUPTIBLE, WAIT_FOREVER);
+    wait_for_late(60);
+}
+
+// In time, if the host does not stop the machine.
+static void late_wake(void)
+{
+    wait_for_late(10);
 }
 
 static void write_after_free(void)
@@ -435,6 +466,7 @@ static const struct plant plants[] = {
     { "mutex-not-owned", mutex_not_owned },
     { "frame-twice", frame_twice },
     { "forgotten-wake", forgotten_wake },
+    { "late-wake", late_wake },
     { "write-after-free", write_after_free },
     { "deep-recursion", deep_recursion },
     { "text-mismatch", text_mismatch },

@@ -200,7 +200,7 @@ static void try_periods(struct timer *t)
     static const u64 periods[] = { 250 * NSEC_PER_USEC, 1 * NSEC_PER_MSEC,
                                    7 * NSEC_PER_MSEC, 31 * NSEC_PER_MSEC };
     for (u32 i = 0; i < ARRAY_SIZE(periods); i++)
-        run_periods(t, periods[i]);
+        run_periods(t, MAX(periods[i], t->min_period));
 }
 
 KERNEL_TEST(timer_periods_are_kept)
@@ -262,12 +262,12 @@ static void shoot(struct timer *t)
     static const u64 delays[] = { 20 * NSEC_PER_USEC, 500 * NSEC_PER_USEC,
                                   20 * NSEC_PER_MSEC };
     for (u32 i = 0; i < ARRAY_SIZE(delays); i++) {
-        u64 start = clock_now_ns();
+        u64 start = clock_now_ns(), delay = MAX(delays[i], t->min_period);
         forget();
-        expect(timer_start(t, TIMER_ONESHOT, delays[i], note, seen) == 0);
+        expect(timer_start(t, TIMER_ONESHOT, delay, note, seen) == 0);
         expect(wait_for(0, 1));
         u64 took = clock_now_ns() - start;
-        expect(took + took / (1000000 / FAST_PPM) + NSEC_PER_USEC >= delays[i]);
+        expect(took + took / (1000000 / FAST_PPM) + NSEC_PER_USEC >= delay);
         u64 later = clock_now_ns() + 2 * NSEC_PER_MSEC;
         while (clock_now_ns() < later)
             test_relax();
@@ -281,11 +281,16 @@ KERNEL_TEST(timer_shoots_once)
     with_each(TIMER_ONESHOT, shoot);
 }
 
+static u64 soon(const struct timer *t)
+{
+    return MAX(50 * NSEC_PER_USEC, t->min_period);
+}
+
 static void again(void *arg, const struct trapframe *tf)
 {
     struct timer *t = arg;
     note(seen, tf);
-    int err = timer_again(t, 50 * NSEC_PER_USEC);
+    int err = timer_again(t, soon(t));
     expect(!err || (err == -EBUSY && t->stopping));
 }
 
@@ -293,8 +298,7 @@ static void shoot_again(struct timer *t)
 {
     for (u32 i = 0; i < 20; i++) {
         forget();
-        expect(timer_start(t, TIMER_ONESHOT, 50 * NSEC_PER_USEC, again, t) ==
-               0);
+        expect(timer_start(t, TIMER_ONESHOT, soon(t), again, t) == 0);
         expect(wait_for(0, 1 + i));
         timer_stop(t);
         WRITE_ONCE(silent, true);

@@ -1,14 +1,18 @@
 """The kernel with KASAN, UBSan and LOCKDEP: its in-kernel tests, the guest programs, and
 planted bugs that the checkers must report. Programs whose threads do not interact run in
 virtual time."""
+import os
 import re
+import signal
+import subprocess
+import time
 
 import pytest
 
 from checkers import (ALONE, FINE_CLOCK, MEETINGS, SIDE_BY_SIDE,
                       check_failed_allocations, check_in_kernel, check_machine,
                       check_plant, check_program, options, results)
-from machine import vm
+from machine import VM, read, vm
 from tiers import realtime
 
 
@@ -62,6 +66,23 @@ def test_allocations_failed():
 ])
 def test_planted_bug(plant, report):
     check_plant("addresses", plant, report, smp=2)
+
+
+@realtime()
+def test_a_late_wake_is_not_reported(tmp_path):
+    """Although the host stops the machine for longer than the check waits."""
+    console = tmp_path / "console"
+    with subprocess.Popen(
+            [VM, "--console", "--console-log", console, *options("addresses", tests=True),
+             "--kargs", "plant=late-wake", "--smp", "2"], start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as machine:
+        while machine.poll() is None and "plant: not woken yet" not in read(console):
+            time.sleep(0.05)
+        os.killpg(machine.pid, signal.SIGSTOP)
+        time.sleep(12)
+        os.killpg(machine.pid, signal.SIGCONT)
+        output = machine.communicate()[0]
+    assert "plant: late-wake was NOT reported" in output, output
 
 
 @realtime()

@@ -44,6 +44,32 @@ def test_shares():
     check_programs(r, "/bin/tester", whole)
 
 
+def hpet_at_20_khz(shift):
+    """A report on a CPU of 1000/2^shift MIPS, and the timer's stated range."""
+    result = vm("sysinfo system.clock | grep hpet0; sprofile -s nmi-hpet -R -F 20000 ls",
+                "--icount", str(shift), smp=1)
+    assert result.status == 0, result
+    return result.output
+
+
+def test_a_slow_cpu_misses_no_tick_of_the_hpet():
+    """A random tick that is past when it is set comes at once: the driver knows how
+    long this CPU takes to set one."""
+    text = hpet_at_20_khz(6)
+    assert "nmi-hpet at 20000 Hz on 1 CPU, at random\n" in text, text
+    assert int(re.search(r"^Samples:.* (\d+) taken", text, re.MULTILINE)[1]) > 100, text
+    assert "\nTicks:   0 missed" in text and "\nLate:" not in text, text
+
+
+def test_a_slower_cpu_gets_the_highest_rate_that_it_can_do():
+    text = hpet_at_20_khz(8)
+    shortest, = map(int, re.findall(r"^hpet0 .*, nmi, (\d+) us to ", text, re.MULTILINE))
+    hz, = map(int, re.findall(r"^Source: +nmi-hpet at (\d+) Hz on 1 CPU, at random; "
+                              "20000 Hz was asked$", text, re.MULTILINE))
+    assert shortest <= 1e6 / hz / 4 < shortest + 1, text
+    assert "\nTicks:   0 missed" in text, text
+
+
 def test_own_cpu_time():
     """The tool sleeps while it waits for samples, also longer than the two seconds of
     `top`'s refresh."""

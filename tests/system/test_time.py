@@ -125,22 +125,46 @@ def test_a_wrong_rate_is_corrected():
                 "time by the tsc"], result
 
 
+def clocks(machine, *stall):
+    """What the machine says of its clocks when it starts on a host that stops it."""
+    run = subprocess.run(
+        [*stall, f"{ROOT}/tools/vm", "--smp", "1", *machine, "--", "sysinfo system.clock"],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
+    assert run.returncode == 0, run
+    return run.stdout
+
+
+def rates(text):
+    rows = dict(re.findall(r"^(tsc|lapic) .* yes +yes +(\d+) ", text, re.MULTILINE))
+    assert set(rows) == {"tsc", "lapic"}, text
+    return int(rows["tsc"]), int(rows["lapic"])
+
+
+def stopped_for(milliseconds):
+    return f"{ROOT}/tools/stall", "--regular", milliseconds, "1.5", "--for", "6"
+
+
 # (With the PIT alone each stop is longer than it counts.)
 @pytest.mark.parametrize("machine", [
     pytest.param(machine, marks=[realtime()]) for machine in (
         (), ("--machine", "pc,hpet=off"), ("--machine", "pc,hpet=off", "--kargs", "acpi=off"))])
 def test_rates_on_a_host_that_stops_the_machine(machine):
     """For most of the time, and for longer than the PIT counts."""
-    def rates(*stall):
-        run = subprocess.run(
-            [*stall, f"{ROOT}/tools/vm", "--smp", "1", *machine, "--", "sysinfo system.clock"],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
-        assert run.returncode == 0, run
-        rows = dict(re.findall(r"^(tsc|lapic) .* yes +yes +(\d+) ", run.stdout, re.MULTILINE))
-        assert set(rows) == {"tsc", "lapic"}, run
-        return int(rows["tsc"]), int(rows["lapic"])
-    usual = rates()
+    usual = rates(clocks(machine))
     for stop in "40", "60":
-        stopped = rates(f"{ROOT}/tools/stall", "--regular", stop, "1.5", "--for", "6")
+        stopped = rates(clocks(machine, *stopped_for(stop)))
         for rate, expected in zip(stopped, usual):
             assert abs(rate - expected) < expected / 1000, (stopped, usual)
+
+
+@realtime()
+def test_no_timer_but_the_lapic_on_a_host_that_stops_the_machine():
+    """The machine starts. No counter has a known rate: the RTC's second measures the TSC, or
+    its rate is assumed, and said to be; and the LAPIC timer is measured by the TSC."""
+    tsc, lapic = rates(clocks(()))
+    text = clocks(MACHINES["only the RTC"][0], *stopped_for("40"))
+    stated, timer = rates(text)
+    within, = re.findall(r"^tsc .* (?:by the rtc, \+-(\d+) ppm|rate assumed)$", text,
+                         re.MULTILINE)
+    assert not within or abs(stated - tsc) < tsc * int(within) / 1e6, (tsc, text)
+    assert abs(timer / stated - lapic / tsc) < lapic / tsc / 100, (tsc, lapic, text)

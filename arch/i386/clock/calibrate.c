@@ -101,15 +101,19 @@ static bool measure_windows(enum verdict *verdict, u32 *chosen)
 // --- the RTC's second
 
 // `at`: between the last read of the old second and the first of the new one.
+// The update between them may last long: QEMU ends it when its main thread
+// runs.
 static bool next_second(struct moment *at)
 {
+    u64 start = rdtsc(), before = start, after = start;
     u8 first = cmos_read(RTC_SECONDS), now;
-    u64 start = rdtsc(), before, after = start;
     do {
-        before = after;
+        u64 reading = rdtsc();
         bool updating = cmos_read(RTC_A) & RTC_A_UPDATING;
         now = updating ? first : cmos_read(RTC_SECONDS);
         after = rdtsc();
+        if (!updating && now == first)
+            before = reading;
         if (after - start > SECOND_LIMIT)
             return false;
     } while (now == first);
