@@ -52,6 +52,15 @@ static u32 chosen(u32 id, u32 otherwise)
     return id == ID_UNCHANGED ? otherwise : id;
 }
 
+// As on Linux, the parent's end then sends it no signal that another user
+// chose.
+static void guard(struct task *t)
+{
+    spin_assert_held(&t->lock);
+    WRITE_ONCE(t->guarded, true);
+    WRITE_ONCE(t->parent_death_signal, 0);
+}
+
 // A task whose effective id changes may hold secrets of the previous user: it
 // is guarded from its new user until the next exec.
 static void set(struct task *t, u32 *real, u32 *effective, u32 *saved,
@@ -59,7 +68,7 @@ static void set(struct task *t, u32 *real, u32 *effective, u32 *saved,
 {
     spin_assert_held(&t->lock);
     if (chosen(ids.effective, *effective) != *effective)
-        WRITE_ONCE(t->guarded, true);
+        guard(t);
     WRITE_ONCE(*real, chosen(ids.real, *real));
     WRITE_ONCE(*effective, chosen(ids.effective, *effective));
     WRITE_ONCE(*saved, chosen(ids.saved, *saved));
@@ -129,7 +138,7 @@ void credentials_exec(u32 euid, u32 egid, bool guarded)
     WRITE_ONCE(t->suid, euid);
     WRITE_ONCE(t->sgid, egid);
     if (guarded)
-        WRITE_ONCE(t->guarded, true);
+        guard(t);
     spin_unlock_irq(&t->lock, flags);
 }
 

@@ -78,6 +78,7 @@ struct task {
     bool stopped, stop_reported, continued;
     int stop_signal;
     int exit_signal;          // sent to the parent (SIGCHLD), 0: none
+    int parent_death_signal;  // sent when the parent has ended, 0: none; marked
     u32 execs, parent_execs;  // number of execs; parent's at fork; tasks_lock
     struct waitq child_wait;  // the parent sleeps here in wait4
     struct waitq *vfork_done; // the vfork parent's, until exec or exit
