@@ -4,6 +4,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/task/task.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 bool owns(u32 uid)
@@ -82,10 +83,13 @@ static int change(u32 *real, u32 *effective, u32 *saved, struct id_triple ids)
     bool may = !t->euid ||
                (is_one_of(ids.real, &now) && is_one_of(ids.effective, &now) &&
                 is_one_of(ids.saved, &now));
-    if (may)
+    int err = may ? 0 : -EPERM;
+    if (may && real == &t->uid && !payer_set(t, chosen(ids.real, *real)))
+        err = -EAGAIN;
+    if (!err)
         set(t, real, effective, saved, ids);
     spin_unlock_irq(&t->lock, flags);
-    return may ? 0 : -EPERM;
+    return err;
 }
 
 int credentials_set_users(struct id_triple ids)
@@ -118,6 +122,8 @@ void credentials_inherit(struct task *child, struct task *parent)
 {
     u32 flags = spin_lock_irq(&parent->lock);
     child->uid = parent->uid;
+    bool found = payer_set(child, child->uid);
+    assert(found); // the parent has it
     child->euid = parent->euid;
     child->suid = parent->suid;
     child->gid = parent->gid;
