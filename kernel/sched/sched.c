@@ -142,8 +142,11 @@ static void dispatch(struct run_queue *rq, struct thread *next)
     WRITE_ONCE(next->cpu, rq->cpu);
     WRITE_ONCE(rq->running, next);
     WRITE_ONCE(rq->level, next->priority);
-    if (next->competing)
+    if (next->competing) {
         rq->floor = next->virtual_time;
+        if (unlikely(next->share))
+            rq->sharers = READ_ONCE(next->share->competing);
+    }
 }
 
 static void start_slice(struct run_queue *rq, u64 now)

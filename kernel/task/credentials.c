@@ -95,7 +95,10 @@ static int change(u32 *real, u32 *effective, u32 *saved, struct id_triple ids)
 int credentials_set_users(struct id_triple ids)
 {
     struct task *t = current_task();
-    return change(&t->uid, &t->euid, &t->suid, ids);
+    u32 flags = spin_lock_irq(&tasks_lock);
+    int err = change(&t->uid, &t->euid, &t->suid, ids);
+    spin_unlock_irq(&tasks_lock, flags);
+    return err;
 }
 
 int credentials_set_groups(struct id_triple ids)

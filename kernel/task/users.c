@@ -14,6 +14,7 @@ struct payer {
     struct list node;
     u32 uid, bytes, tasks;
     u64 paid_until; // for interrupts of its timers, in clock_now_ns units
+    struct cpu_share share;
 };
 
 SLAB_CACHE(payer_cache, struct payer);
@@ -108,6 +109,7 @@ static void leave(struct payer *p)
     if (!p)
         return;
     p->tasks--;
+    assert_checked(p->tasks || !READ_ONCE(p->share.competing));
     drop_if_unused(p);
 }
 
@@ -118,10 +120,19 @@ bool payer_set(struct task *t, u32 uid)
     if (p) {
         p->tasks++;
         t->payer = p;
+        struct thread *th;
+        list_for_each(th, &t->threads, task_node)
+            sched_set_share(th, &p->share);
         leave(before);
     }
     spin_unlock_irq(&payers_lock, flags);
     return p;
+}
+
+struct cpu_share *payer_share(const struct task *t)
+{
+    spin_assert_held(&tasks_lock);
+    return sched_share(&t->payer->share);
 }
 
 void payer_leave(struct task *t)

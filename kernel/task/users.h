@@ -41,7 +41,10 @@ static inline void user_discharge(struct payer *p, u32 bytes)
 // Sets the payer of a task: for a new one, its creator's; or the task's real
 // user is about to change. False, and no change: there is no memory. With the
 // lock of the task held from which the user is known.
+// For a task that is in the table tasks_lock is held, too.
 bool payer_set(struct task *t, u32 uid);
+// The CPU share of the task's threads: NULL without fair=user. tasks_lock held.
+struct cpu_share *payer_share(const struct task *t);
 // The task is freed.
 void payer_leave(struct task *t);
 // For time that the kernel spends for the task's user: moves the time until
