@@ -35,7 +35,7 @@ static ALWAYS_INLINE u64 charge_due(const struct thread *t)
 // Whether the thread competes as a batch thread, which its user's share counts.
 static inline void charge_compete(struct thread *t, bool competes)
 {
-    if (unlikely(t->share) && t->competing != competes)
+    if (branch_on(&sched_by_user) && t->competing != competes)
         __atomic_fetch_add(&t->share->competing, competes ? 1 : -1u,
                            __ATOMIC_RELAXED);
     t->competing = competes;
@@ -45,8 +45,9 @@ static inline void charge_compete(struct thread *t, bool competes)
 static ALWAYS_INLINE u64 charge_virtual(const struct thread *t, u64 time)
 {
     u64 virtual = fair_virtual(time, nice_of(t));
-    return likely(!t->share) ? virtual
-                             : virtual * READ_ONCE(t->share->competing);
+    if (branch_on(&sched_by_user))
+        virtual *= READ_ONCE(t->share->competing);
+    return virtual;
 }
 
 // Charges a thread that leaves the CPU.

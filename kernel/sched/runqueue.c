@@ -33,7 +33,9 @@ static u64 cycles(u64 ns)
 
 void sched_cycles_init(void)
 {
-    u64 lag_max = sched_by_user() ? LAG_MAX_BY_USER_NS : LAG_MAX_NS;
+    u64 lag_max =
+        cycles(branch_on(&sched_by_user) ? LAG_MAX_BY_USER_NS : LAG_MAX_NS);
+    lag_max = MIN(lag_max, (u64)UINT32_MAX);
     sched_cycles = (struct sched_cycles){
         .history = history_units(cycles(HISTORY_NS)),
         .inherited = history_units(cycles(INHERITED_NS)),
@@ -41,7 +43,7 @@ void sched_cycles_init(void)
         .slice_short = (u32)cycles(SLICE_SHORT_NS),
         .turn_wait = (u32)cycles(TURN_WAIT_NS),
         .lead_max = (u32)cycles(LEAD_MAX_NS),
-        .lag_max = (u32)MIN(cycles(lag_max), (u64)UINT32_MAX),
+        .lag_max = (u32)lag_max,
     };
 }
 
@@ -114,6 +116,14 @@ void run_queue_rebase(const struct run_queue *from, const struct run_queue *to,
 
 // --- slices -----------------------------------------------------------------
 
+// Of a batch thread that has a part of this many of a user's share.
+static NOINLINE u32 weighted_slice(int nice, u32 parts)
+{
+    u32 slice =
+        sched_cycles.slice_batch / FAIR_WEIGHT_0 * fair_weight(MAX(nice, 0));
+    return MAX(slice / parts, sched_cycles.slice_short);
+}
+
 static u32 slice_of(const struct run_queue *rq, const struct thread *t)
 {
     if (t->priority < PRIORITY_INTERACTIVE)
@@ -121,12 +131,9 @@ static u32 slice_of(const struct run_queue *rq, const struct thread *t)
     if (rq->in_turn || t->priority < PRIORITY_BATCH)
         return sched_cycles.slice_short;
     int nice = nice_of(t);
-    u32 slice = sched_cycles.slice_batch;
-    if (nice > 0)
-        slice = slice / FAIR_WEIGHT_0 * fair_weight(nice);
-    if (unlikely(READ_ONCE(t->share)))
-        slice /= rq->sharers;
-    return MAX(slice, sched_cycles.slice_short);
+    if (branch_on(&sched_by_user))
+        return weighted_slice(nice, rq->sharers);
+    return nice <= 0 ? sched_cycles.slice_batch : weighted_slice(nice, 1);
 }
 
 bool run_queue_expired(const struct run_queue *rq)

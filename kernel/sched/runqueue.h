@@ -3,6 +3,7 @@
 
 #include "kernel/sched/thread.h"
 #include "kernel/trace/point.h"
+#include "lib/branch.h"
 
 struct run_queue {
     // Guards all fields below and the scheduling fields of threads whose `cpu`
@@ -90,7 +91,8 @@ struct thread *balance_steal(struct run_queue *rq);
 // served better there. `rq` locked.
 void balance_push(struct run_queue *rq, struct thread *prev);
 
-bool sched_by_user(void); // fair=user
+extern struct branch sched_by_user; // fair=user: each user thread has a share
+void sched_by_user_init(void);      // once, before sched_cycles_init
 void sched_cycles_init(void);
 void run_queue_init(struct run_queue *rq, struct cpu *cpu);
 // Locks the queue that guards the thread's fields: that of its CPU, which may

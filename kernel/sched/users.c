@@ -13,14 +13,17 @@
 KERNEL_ARG(fair, "fair=user: users get equal CPU time, however many tasks they "
                  "have; else tasks do");
 
-bool sched_by_user(void)
+struct branch sched_by_user; // constant after start-up
+
+void sched_by_user_init(void)
 {
-    return arg_fair.present;
+    if (arg_fair.present)
+        branch_set(&sched_by_user, true);
 }
 
 struct cpu_share *sched_share(struct cpu_share *of_user)
 {
-    return sched_by_user() ? of_user : NULL;
+    return branch_on(&sched_by_user) ? of_user : NULL;
 }
 
 void sched_set_share(struct thread *t, struct cpu_share *share)
