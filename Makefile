@@ -113,6 +113,9 @@ endif
 ifdef KASAN
 SANITIZE += -fsanitize=kernel-address $(KASAN_FLAGS)
 endif
+# Stack canaries (kernel/debug/canary.c): of functions with an array of bytes; in checked
+# kernels, of all with an array, or with the address of a variable.
+SANITIZE += -fstack-protector$(if $(CHECKERS),-strong) -mstack-protector-guard=global
 # The kernel, and the same objects with the in-kernel tests.
 KERNEL := $(K).elf
 KERNEL_TEST := $(K)-test.elf

@@ -7,6 +7,7 @@
 #include "kernel/base/cmdline.h"
 #include "kernel/base/log.h"
 #include "kernel/base/version.h"
+#include "kernel/debug/canary.h"
 #include "kernel/debug/fail_alloc.h"
 #include "kernel/debug/fault.h"
 #include "kernel/debug/kcsan.h"
@@ -155,6 +156,7 @@ void kernel_main(void)
                kernel_version, boot_info.loader);
     show_boot_problems();
     delay_start();
+    canary_init();
     fail_alloc_start();
     fault_start();
     frame_init();

@@ -220,6 +220,7 @@ static void put_flags(struct chain *t)
         { "pse", cpu_features.pse },
         { "smep", cpu_features.smep },
         { "smap", cpu_features.smap },
+        { "umip", cpu_features.umip },
         { "fxsr", cpu_features.fxsr },
         { "sse", cpu_features.sse },
         { "apic", cpu_features.apic },

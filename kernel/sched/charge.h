@@ -32,6 +32,24 @@ static ALWAYS_INLINE u64 charge_due(const struct thread *t)
     return spent - t->charged;
 }
 
+// Whether the thread competes as a batch thread, which its user's share counts.
+static inline void charge_compete(struct thread *t, bool competes)
+{
+    if (branch_on(&sched_by_user) && t->competing != competes)
+        __atomic_fetch_add(&t->share->competing, competes ? 1 : -1u,
+                           __ATOMIC_RELAXED);
+    t->competing = competes;
+}
+
+// CPU time of the thread, which competes, as virtual time.
+static ALWAYS_INLINE u64 charge_virtual(const struct thread *t, u64 time)
+{
+    u64 virtual = fair_virtual(time, nice_of(t));
+    if (branch_on(&sched_by_user))
+        virtual *= READ_ONCE(t->share->competing);
+    return virtual;
+}
+
 // Charges a thread that leaves the CPU.
 static ALWAYS_INLINE void charge(struct thread *t)
 {
@@ -44,7 +62,7 @@ static ALWAYS_INLINE void charge(struct thread *t)
             __atomic_exchange_n(&t->inherited_charge, 0, __ATOMIC_RELAXED),
             sched_cycles.history);
     if (t->competing)
-        t->virtual_time += fair_virtual(ran, nice_of(t));
+        t->virtual_time += charge_virtual(t, ran);
 }
 
 // Sets the level that follows from the thread's history. The thread must be on
@@ -58,7 +76,7 @@ static inline void charge_relevel(struct thread *t)
         WRITE_ONCE(t->priority, PRIORITY_BATCH); // wakers read it unlocked
         return;
     }
-    t->competing = false;
+    charge_compete(t, false);
     t->debt = 0;
     WRITE_ONCE(t->priority, PRIORITY_INTERACTIVE + (u32)MAX(score, 0) *
                                                        INTERACTIVE_LEVELS /
@@ -72,7 +90,7 @@ static inline void charge_leave(const struct run_queue *rq, struct thread *t)
 {
     if (!t->competing)
         return;
-    t->competing = false;
+    charge_compete(t, false);
     t->debt = 0;
     const struct thread *least = run_queue_first_batch(rq);
     if (!least || least->virtual_time >= t->virtual_time)
@@ -85,5 +103,5 @@ static inline void charge_leave(const struct run_queue *rq, struct thread *t)
 static inline u64 charge_now(const struct run_queue *rq)
 {
     const struct thread *t = rq->running;
-    return t->virtual_time + fair_virtual(rdtsc() - rq->started, nice_of(t));
+    return t->virtual_time + charge_virtual(t, rdtsc() - rq->started);
 }

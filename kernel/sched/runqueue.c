@@ -16,6 +16,7 @@
 #define TURN_WAIT_NS (10 * NSEC_PER_MSEC)
 #define LEAD_MAX_NS (2 * SLICE_BATCH_NS)
 #define LAG_MAX_NS (100 * NSEC_PER_MSEC)
+#define LAG_MAX_BY_USER_NS NSEC_PER_SEC // a slice of one thread of a thousand
 
 // Virtual times start well above 0, so that a thread that is behind does not
 // get one below 0.
@@ -32,6 +33,9 @@ static u64 cycles(u64 ns)
 
 void sched_cycles_init(void)
 {
+    u64 lag_max =
+        cycles(branch_on(&sched_by_user) ? LAG_MAX_BY_USER_NS : LAG_MAX_NS);
+    lag_max = MIN(lag_max, (u64)UINT32_MAX);
     sched_cycles = (struct sched_cycles){
         .history = history_units(cycles(HISTORY_NS)),
         .inherited = history_units(cycles(INHERITED_NS)),
@@ -39,7 +43,7 @@ void sched_cycles_init(void)
         .slice_short = (u32)cycles(SLICE_SHORT_NS),
         .turn_wait = (u32)cycles(TURN_WAIT_NS),
         .lead_max = (u32)cycles(LEAD_MAX_NS),
-        .lag_max = (u32)cycles(LAG_MAX_NS),
+        .lag_max = (u32)lag_max,
     };
 }
 
@@ -79,7 +83,7 @@ static struct list *enter_batch(struct run_queue *rq, struct thread *t)
     if (rq->level == PRIORITY_BATCH && !run_queue_first_batch(rq))
         rq->floor = charge_now(rq); // it ran alone and was not charged
     t->virtual_time = rq->floor + t->debt;
-    t->competing = true;
+    charge_compete(t, true);
     return batch_position(rq, t, true);
 }
 
@@ -112,6 +116,14 @@ void run_queue_rebase(const struct run_queue *from, const struct run_queue *to,
 
 // --- slices -----------------------------------------------------------------
 
+// Of a batch thread that has a part of this many of a user's share.
+static NOINLINE u32 weighted_slice(int nice, u32 parts)
+{
+    u32 slice =
+        sched_cycles.slice_batch / FAIR_WEIGHT_0 * fair_weight(MAX(nice, 0));
+    return MAX(slice / parts, sched_cycles.slice_short);
+}
+
 static u32 slice_of(const struct run_queue *rq, const struct thread *t)
 {
     if (t->priority < PRIORITY_INTERACTIVE)
@@ -119,10 +131,9 @@ static u32 slice_of(const struct run_queue *rq, const struct thread *t)
     if (rq->in_turn || t->priority < PRIORITY_BATCH)
         return sched_cycles.slice_short;
     int nice = nice_of(t);
-    if (nice <= 0)
-        return sched_cycles.slice_batch;
-    u32 slice = sched_cycles.slice_batch / FAIR_WEIGHT_0 * fair_weight(nice);
-    return MAX(slice, sched_cycles.slice_short);
+    if (branch_on(&sched_by_user))
+        return weighted_slice(nice, rq->sharers);
+    return nice <= 0 ? sched_cycles.slice_batch : weighted_slice(nice, 1);
 }
 
 bool run_queue_expired(const struct run_queue *rq)
@@ -220,5 +231,6 @@ void run_queue_init(struct run_queue *rq, struct cpu *cpu)
         list_init(&rq->levels[i]);
     callout_init(&rq->slice, slice_over, CALLOUT_INTERRUPT);
     rq->floor = FLOOR_START;
+    rq->sharers = 1;
     rq->cpu = cpu;
 }

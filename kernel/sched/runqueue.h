@@ -3,6 +3,7 @@
 
 #include "kernel/sched/thread.h"
 #include "kernel/trace/point.h"
+#include "lib/branch.h"
 
 struct run_queue {
     // Guards all fields below and the scheduling fields of threads whose `cpu`
@@ -22,7 +23,9 @@ struct run_queue {
     u32 turn;     // the level that got the last turn
     bool in_turn; // `running` has a turn: it is not preempted in its slice
     u64 floor;    // least virtual time of the batch threads
-    u64 frame;    // global virtual time - local (balance.c)
+    u32 sharers; // fair=user: competing threads of the user of `running`, if it
+                 // is a batch thread, when it got the CPU
+    u64 frame;   // global virtual time - local (balance.c)
     u32 push_candidate; // the CPU that balance_push tried last
     bool slice_armed;
     struct callout slice;
@@ -88,6 +91,8 @@ struct thread *balance_steal(struct run_queue *rq);
 // served better there. `rq` locked.
 void balance_push(struct run_queue *rq, struct thread *prev);
 
+extern struct branch sched_by_user; // fair=user: each user thread has a share
+void sched_by_user_init(void);      // once, before sched_cycles_init
 void sched_cycles_init(void);
 void run_queue_init(struct run_queue *rq, struct cpu *cpu);
 // Locks the queue that guards the thread's fields: that of its CPU, which may

@@ -142,8 +142,11 @@ static void dispatch(struct run_queue *rq, struct thread *next)
     WRITE_ONCE(next->cpu, rq->cpu);
     WRITE_ONCE(rq->running, next);
     WRITE_ONCE(rq->level, next->priority);
-    if (next->competing)
+    if (next->competing) {
         rq->floor = next->virtual_time;
+        if (branch_on(&sched_by_user))
+            rq->sharers = READ_ONCE(next->share->competing);
+    }
 }
 
 static void start_slice(struct run_queue *rq, u64 now)
@@ -315,8 +318,10 @@ struct thread *sched_idle_thread(u32 cpu)
 void sched_init(void)
 {
     struct cpu *cpu = this_cpu();
-    if (!cpu->id)
+    if (!cpu->id) {
+        sched_by_user_init();
         sched_cycles_init();
+    }
     struct thread *idle = idle_threads[cpu->id];
     idle->task = &kernel_task;
 #ifdef LOCKDEP

@@ -11,6 +11,11 @@
 #include "kernel/time/ledger.h"
 #include "lib/set.h"
 
+// The part of a user's record that is the scheduler's.
+struct cpu_share {
+    u32 competing; // batch threads that compete; atomic
+};
+
 struct call_table;
 struct task;
 
@@ -54,6 +59,7 @@ struct thread {
     bool competing;   // virtual_time is valid: a batch thread, not asleep
     u64 virtual_time; // weighted cycles, local to its queue (fair.h)
     u32 debt;         // virtual time ahead, while it does not compete
+    struct cpu_share *share;      // of its user, with fair=user; else NULL
     struct interactivity history; // in history units of 64 TSC cycles
     u32 inherited_charge; // atomic: inherited run-time charge of threads that
                           // ended, in history units, not yet in its history
@@ -129,6 +135,11 @@ void sched_inherit(struct thread *child);
 // programs is not interactive. The caller keeps `inheritor` from going away
 // (tasks_lock).
 void sched_inherit_charge(const struct thread *dead, struct thread *inheritor);
+// The share of a thread of this user: NULL without fair=user.
+struct cpu_share *sched_share(struct cpu_share *of_user);
+// The thread gets another user. When this returns, the scheduler no longer uses
+// the old user's share for it.
+void sched_set_share(struct thread *t, struct cpu_share *share);
 // -EINVAL: none of the CPUs exists.
 int thread_set_affinity(struct thread *t, const struct cpu_set *cpus);
 // Sleeps until `deadline`. 0 or -EINTR (interruptible only).

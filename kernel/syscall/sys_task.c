@@ -12,7 +12,12 @@
 #define PATH_BYTES 4096u
 
 // <linux/prctl.h>
-enum { PR_SET_NAME = 15, PR_GET_NAME = 16 };
+enum {
+    PR_SET_PDEATHSIG = 1,
+    PR_GET_PDEATHSIG = 2,
+    PR_SET_NAME = 15,
+    PR_GET_NAME = 16,
+};
 
 s32 sys_exit(s32 status)
 {
@@ -58,20 +63,47 @@ s32 sys_execve(u32 program, u32 arguments, u32 environment)
     return err ? err : (s32)trap_result(syscall_frame());
 }
 
-// PR_SET_NAME, PR_GET_NAME: the only options. As on Linux a longer name is cut.
-s32 sys_prctl(u32 option, u32 user_name)
+static s32 get_name(u32 user_name)
 {
     char name[TASK_NAME_MAX] = "";
-    if (option == PR_GET_NAME) {
-        strlcpy(name, current->name, sizeof(name));
-        return copy_to_user(user_name, name, sizeof(name));
-    }
-    if (option != PR_SET_NAME)
-        return -EINVAL;
+    strlcpy(name, current->name, sizeof(name));
+    return copy_to_user(user_name, name, sizeof(name));
+}
+
+// As on Linux a longer name is cut.
+static s32 set_name(u32 user_name)
+{
+    char name[TASK_NAME_MAX] = "";
     if (copy_string_from_user(name, user_name, sizeof(name) - 1) == -EFAULT)
         return -EFAULT;
     thread_rename(current, name);
     return 0;
+}
+
+// Sent when the parent has ended (Linux: when its thread has that called fork).
+static s32 set_parent_death_signal(u32 sig)
+{
+    if (sig > NSIG)
+        return -EINVAL;
+    WRITE_ONCE(current_task()->parent_death_signal, (int)sig);
+    return 0;
+}
+
+s32 sys_prctl(u32 option, u32 value)
+{
+    switch (option) {
+    case PR_SET_PDEATHSIG:
+        return set_parent_death_signal(value);
+    case PR_GET_PDEATHSIG:
+        return user_store_u32(
+            value, (u32)READ_ONCE(current_task()->parent_death_signal));
+    case PR_SET_NAME:
+        return set_name(value);
+    case PR_GET_NAME:
+        return get_name(value);
+    default:
+        return -EINVAL;
+    }
 }
 
 s32 sys_set_tid_address(u32 address)

@@ -4,6 +4,7 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/frame.h"
 #include "kernel/task/task.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 bool owns(u32 uid)
@@ -52,6 +53,15 @@ static u32 chosen(u32 id, u32 otherwise)
     return id == ID_UNCHANGED ? otherwise : id;
 }
 
+// As on Linux, the parent's end then sends it no signal that another user
+// chose.
+static void guard(struct task *t)
+{
+    spin_assert_held(&t->lock);
+    WRITE_ONCE(t->guarded, true);
+    WRITE_ONCE(t->parent_death_signal, 0);
+}
+
 // A task whose effective id changes may hold secrets of the previous user: it
 // is guarded from its new user until the next exec.
 static void set(struct task *t, u32 *real, u32 *effective, u32 *saved,
@@ -59,7 +69,7 @@ static void set(struct task *t, u32 *real, u32 *effective, u32 *saved,
 {
     spin_assert_held(&t->lock);
     if (chosen(ids.effective, *effective) != *effective)
-        WRITE_ONCE(t->guarded, true);
+        guard(t);
     WRITE_ONCE(*real, chosen(ids.real, *real));
     WRITE_ONCE(*effective, chosen(ids.effective, *effective));
     WRITE_ONCE(*saved, chosen(ids.saved, *saved));
@@ -73,16 +83,22 @@ static int change(u32 *real, u32 *effective, u32 *saved, struct id_triple ids)
     bool may = !t->euid ||
                (is_one_of(ids.real, &now) && is_one_of(ids.effective, &now) &&
                 is_one_of(ids.saved, &now));
-    if (may)
+    int err = may ? 0 : -EPERM;
+    if (may && real == &t->uid && !payer_set(t, chosen(ids.real, *real)))
+        err = -EAGAIN;
+    if (!err)
         set(t, real, effective, saved, ids);
     spin_unlock_irq(&t->lock, flags);
-    return may ? 0 : -EPERM;
+    return err;
 }
 
 int credentials_set_users(struct id_triple ids)
 {
     struct task *t = current_task();
-    return change(&t->uid, &t->euid, &t->suid, ids);
+    u32 flags = spin_lock_irq(&tasks_lock);
+    int err = change(&t->uid, &t->euid, &t->suid, ids);
+    spin_unlock_irq(&tasks_lock, flags);
+    return err;
 }
 
 int credentials_set_groups(struct id_triple ids)
@@ -109,6 +125,8 @@ void credentials_inherit(struct task *child, struct task *parent)
 {
     u32 flags = spin_lock_irq(&parent->lock);
     child->uid = parent->uid;
+    bool found = payer_set(child, child->uid);
+    assert(found); // the parent has it
     child->euid = parent->euid;
     child->suid = parent->suid;
     child->gid = parent->gid;
@@ -129,7 +147,7 @@ void credentials_exec(u32 euid, u32 egid, bool guarded)
     WRITE_ONCE(t->suid, euid);
     WRITE_ONCE(t->sgid, egid);
     if (guarded)
-        WRITE_ONCE(t->guarded, true);
+        guard(t);
     spin_unlock_irq(&t->lock, flags);
 }
 

@@ -20,7 +20,8 @@ struct id_triple {
 #define ID_UNCHANGED (~0u)
 
 // setresuid, setresgid of the current task. A task that is not root may only
-// choose among its current three ids. 0 or -EPERM.
+// choose among its current three ids. 0, -EPERM; -EAGAIN: no memory for the
+// record of a new user.
 int credentials_set_users(struct id_triple ids);
 int credentials_set_groups(struct id_triple ids);
 // setgroups. 0, -EPERM, -EINVAL: too many.

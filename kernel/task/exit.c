@@ -23,22 +23,26 @@ static struct task *reaper(void)
     return init_task;
 }
 
-// True: some of them are zombies, which the new parent must be notified of.
-static bool reparent_children(struct task *t)
+// Gives init the children up to the first one that wants a signal for that
+// (PR_SET_PDEATHSIG). Returns that child, with a reference; NULL: there is none
+// left. Sets *ended if some are zombies, which init must be notified of.
+static struct task *reparent_children(struct task *t, bool *ended)
 {
     spin_assert_held(&tasks_lock);
-    struct task *to = reaper(), *child, *next;
-    bool ended = false;
-    list_for_each_safe(child, next, &t->children, sibling) {
+    struct task *to = reaper();
+    while (!list_empty(&t->children)) {
+        struct task *child = list_first(&t->children, struct task, sibling);
         list_remove(&child->sibling);
         child->parent = to;
         child->exit_signal = SIGCHLD;
         list_push_back(&to->children, &child->sibling);
-        ended |= child->zombie;
+        *ended |= child->zombie;
+        if (unlikely(READ_ONCE(child->parent_death_signal))) {
+            task_ref(child);
+            return child;
+        }
     }
-    if (ended)
-        waitq_wake_all(&to->child_wait);
-    return ended;
+    return NULL;
 }
 
 // --- orphaned process groups (POSIX.1-2017, 3.264 and _exit) ----------------
@@ -97,6 +101,34 @@ static u32 find_orphaned(struct task *t, u32 *pgids)
             pgrp_is_orphaned(child->pgid, child->sid, t))
             pgids[n++] = child->pgid;
     }
+    return n;
+}
+
+// Hands the children over. Returns the groups that this orphans, as
+// find_orphaned does.
+static u32 leave_family(struct task *t, u32 *pgids)
+{
+    struct task *child;
+    bool ended = false;
+    u32 flags = spin_lock_irq(&tasks_lock);
+    u32 n = find_orphaned(t, pgids);
+    while ((child = reparent_children(t, &ended))) {
+        struct siginfo info = {
+            .signo = READ_ONCE(child->parent_death_signal),
+            .code = SI_USER,
+            .pid_or_addr = t->id,
+            .uid = READ_ONCE(t->uid),
+        };
+        spin_unlock_irq(&tasks_lock, flags);
+        signal_send_task(child, info.signo, &info);
+        task_unref(child);
+        flags = spin_lock_irq(&tasks_lock);
+    }
+    if (ended)
+        waitq_wake_all(&init_task->child_wait);
+    spin_unlock_irq(&tasks_lock, flags);
+    if (ended)
+        signal_send_task(init_task, SIGCHLD, NULL);
     return n;
 }
 
@@ -194,12 +226,7 @@ static void end_task(struct task *t)
     release_memory(t);
 
     u32 pgids[STRANDED_MAX];
-    u32 flags = spin_lock_irq(&tasks_lock);
-    u32 n = find_orphaned(t, pgids);
-    bool ended = reparent_children(t);
-    spin_unlock_irq(&tasks_lock, flags);
-    if (ended)
-        signal_send_task(init_task, SIGCHLD, NULL);
+    u32 n = leave_family(t, pgids);
     for (u32 i = 0; i < n; i++)
         release_orphaned(pgids[i]);
     LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {

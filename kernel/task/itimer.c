@@ -4,6 +4,7 @@
 #include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/task/task.h"
+#include "kernel/task/users.h"
 #include "kernel/time/wallclock.h"
 
 #define RESPITE_NS NSEC_PER_MSEC // least interval while a signal is pending
@@ -14,14 +15,8 @@
 // is in the future, the timer is armed for it at the earliest. So users' timers
 // together, however many they are, take 1/TIME_PART of one CPU, and about twice
 // that in the interrupt around them. A user that took less has up to CREDIT_NS.
-//
-// As in stochastic fairness queueing users share a bucket if their ids have the
-// same hash: no memory is needed for a user.
 #define TIME_PART 32u
 #define CREDIT_NS (10 * NSEC_PER_MSEC)
-#define BUCKETS 64u
-static struct spinlock buckets_lock = SPINLOCK_INIT("timers' time");
-static u64 paid_until[BUCKETS]; // in clock_now_ns units
 
 // Timers on the wall clock. Lock order: a task's cpu_timers.lock, wall_lock, a
 // callout queue's lock.
@@ -44,16 +39,11 @@ u64 itimer_now(const struct itimer *t)
 // which the timer is to be delayed.
 static u64 pay(const struct task *task, u64 cycles)
 {
-    u32 uid = READ_ONCE(task->uid);
-    if (!uid)
+    if (!READ_ONCE(task->uid))
         return 0;
-    u64 *paid = &paid_until[uid % BUCKETS], now = clock_now_ns();
-    u64 least = now > CREDIT_NS ? now - CREDIT_NS : 0;
-    spin_lock(&buckets_lock);
-    *paid = MAX(*paid, least) + TIME_PART * clock_tsc_to_ns(cycles);
-    u64 delay = *paid > now ? *paid - now : 0;
-    spin_unlock(&buckets_lock);
-    return delay;
+    u64 now = clock_now_ns(), least = now > CREDIT_NS ? now - CREDIT_NS : 0;
+    u64 paid = payer_pay_time(task, least, TIME_PART * clock_tsc_to_ns(cycles));
+    return paid > now ? paid - now : 0;
 }
 
 static void arm(struct itimer *t, u64 when)

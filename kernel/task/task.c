@@ -10,6 +10,7 @@
 #include "kernel/task/clone.h"
 #include "kernel/task/task_ids.h"
 #include "kernel/task/task_syscalls.h"
+#include "kernel/task/users.h"
 #include "lib/string.h"
 
 struct spinlock tasks_lock = SPINLOCK_INIT("tasks");
@@ -222,6 +223,7 @@ void task_unref(struct task *t)
     assert(t != &kernel_task);
     signal_queue_clear(&t->signals.queue); // zombies can get signals, too
     call_tables_free(t);
+    payer_leave(t);
     kfree(t->path);
     kfree(t->cmdline);
     slab_free(&task_cache, t);

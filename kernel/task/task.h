@@ -24,6 +24,7 @@ enum { ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF, ITIMERS };
 #define ADDR_NO_RANDOMIZE 0x40000u
 
 struct files;
+struct payer;
 struct tty;
 struct vnode;
 
@@ -63,7 +64,8 @@ struct task {
     u32 umask;
     // kernel/task/credentials.h; changed with `lock` held.
     u32 uid, euid, suid, gid, egid, sgid;
-    u32 guarded; // boolean: it has secrets of another user than its own
+    struct payer *payer; // of its real user; guarded in kernel/task/users.c
+    u32 guarded;         // boolean: it has secrets of another user than its own
     u32 group_count, groups[GROUPS_MAX]; // also read with `lock` held
     u32 personality;                     // ADDR_NO_RANDOMIZE; marked
     int nice;
@@ -78,6 +80,7 @@ struct task {
     bool stopped, stop_reported, continued;
     int stop_signal;
     int exit_signal;          // sent to the parent (SIGCHLD), 0: none
+    int parent_death_signal;  // sent when the parent has ended, 0: none; marked
     u32 execs, parent_execs;  // number of execs; parent's at fork; tasks_lock
     struct waitq child_wait;  // the parent sleeps here in wait4
     struct waitq *vfork_done; // the vfork parent's, until exec or exit

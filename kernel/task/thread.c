@@ -9,6 +9,7 @@
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
 #include "kernel/task/task_syscalls.h"
+#include "kernel/task/users.h"
 #include "kernel/trace/calls.h"
 #include "lib/format.h"
 #include "lib/string.h"
@@ -72,6 +73,8 @@ void thread_attach(struct thread *t, u32 tid)
     list_push_back(&t->task->threads, &t->task_node);
     WRITE_ONCE(t->aspace, t->task->aspace);
     WRITE_ONCE(t->nice, t->task->nice);
+    if (t->is_user)
+        t->share = payer_share(t->task);
     ADD_ONCE(t->task->thread_count, 1);
     ADD_ONCE(t->task->threads_running, 1);
     ADD_ONCE(threads_alive, 1);

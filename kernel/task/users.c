@@ -1,6 +1,5 @@
-// `payers_lock` guards the list and the charged bytes. A list and one lock are
-// enough: few users other than root are active at once, and no hot path charges
-// a user.
+// `payers_lock` guards the list and the payers. A list and one lock are enough:
+// few users other than root are active at once, and no hot path charges a user.
 
 #include "kernel/task/users.h"
 
@@ -13,12 +12,15 @@
 
 struct payer {
     struct list node;
-    u32 uid, bytes;
+    u32 uid, bytes, tasks;
+    u64 paid_until; // for interrupts of its timers, in clock_now_ns units
+    struct cpu_share share;
 };
 
 SLAB_CACHE(payer_cache, struct payer);
 static struct spinlock payers_lock = SPINLOCK_INIT("payers");
 static struct list payers = LIST_INIT(payers);
+static struct payer root = { .tasks = 1 }; // not in the list, and stays
 
 u32 user_share(void)
 {
@@ -29,6 +31,8 @@ static struct payer *find_or_add(u32 uid)
 {
     spin_assert_held(&payers_lock);
     struct payer *p;
+    if (!uid)
+        return &root;
     list_for_each(p, &payers, node) {
         if (p->uid == uid)
             return p;
@@ -41,11 +45,11 @@ static struct payer *find_or_add(u32 uid)
     return p;
 }
 
-// Frees the payer if nothing is charged to it.
+// Frees the payer if nothing is charged to it and it has no task.
 static void drop_if_unused(struct payer *p)
 {
     spin_assert_held(&payers_lock);
-    if (p->bytes)
+    if (p->bytes || p->tasks)
         return;
     list_remove(&p->node);
     slab_free(&payer_cache, p);
@@ -97,6 +101,56 @@ void payer_discharge(struct payer *p, u32 bytes)
     spin_unlock_irq(&payers_lock, flags);
 }
 
+// --- the users of tasks -----------------------------------------------------
+
+static void leave(struct payer *p)
+{
+    spin_assert_held(&payers_lock);
+    if (!p)
+        return;
+    p->tasks--;
+    assert_checked(p->tasks || !READ_ONCE(p->share.competing));
+    drop_if_unused(p);
+}
+
+bool payer_set(struct task *t, u32 uid)
+{
+    u32 flags = spin_lock_irq(&payers_lock);
+    struct payer *p = find_or_add(uid), *before = t->payer;
+    if (p) {
+        p->tasks++;
+        t->payer = p;
+        struct thread *th;
+        list_for_each(th, &t->threads, task_node)
+            sched_set_share(th, &p->share);
+        leave(before);
+    }
+    spin_unlock_irq(&payers_lock, flags);
+    return p;
+}
+
+struct cpu_share *payer_share(const struct task *t)
+{
+    spin_assert_held(&tasks_lock);
+    return sched_share(&t->payer->share);
+}
+
+void payer_leave(struct task *t)
+{
+    u32 flags = spin_lock_irq(&payers_lock);
+    leave(t->payer);
+    spin_unlock_irq(&payers_lock, flags);
+}
+
+u64 payer_pay_time(const struct task *t, u64 least, u64 ns)
+{
+    u32 flags = spin_lock_irq(&payers_lock);
+    struct payer *p = t->payer;
+    u64 paid = p->paid_until = MAX(p->paid_until, least) + ns;
+    spin_unlock_irq(&payers_lock, flags);
+    return paid;
+}
+
 // --- statistics -------------------------------------------------------------
 
 struct search {
@@ -132,7 +186,7 @@ static void count_task(struct task *t, void *arg)
 static void count_payer(const struct payer *p, struct search *s)
 {
     spin_assert_held(&payers_lock);
-    if (is_first(s, p->uid))
+    if (p->bytes && is_first(s, p->uid))
         s->first.held = p->bytes;
 }
 

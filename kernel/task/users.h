@@ -11,13 +11,16 @@
 // An object is charged when it is created, with the most memory that it can
 // hold: so frequent operations (writes to a pipe, calls) need no accounting.
 // Files grow, and are charged by the page. An object records its payer, the
-// real user for which it was created, even if another user has it later. A
-// payer exists while something is charged to it.
+// real user for which it was created, even if another user has it later.
+//
+// A payer is the record of a user. It exists while the user has a task, or
+// something is charged to it.
 #pragma once
 
 #include "lib/types.h"
 
 struct payer;
+struct task;
 
 // Charges the user. *out gets the payer to discharge later: NULL for root,
 // which is not limited. False: it would exceed the user's share, or there is no
@@ -34,6 +37,20 @@ static inline void user_discharge(struct payer *p, u32 bytes)
     if (unlikely(p))
         payer_discharge(p, bytes);
 }
+
+// Sets the payer of a task: for a new one, its creator's; or the task's real
+// user is about to change. False, and no change: there is no memory. With the
+// lock of the task held from which the user is known.
+// For a task that is in the table tasks_lock is held, too.
+bool payer_set(struct task *t, u32 uid);
+// The CPU share of the task's threads: NULL without fair=user. tasks_lock held.
+struct cpu_share *payer_share(const struct task *t);
+// The task is freed.
+void payer_leave(struct task *t);
+// For time that the kernel spends for the task's user: moves the time until
+// which the user has paid by `ns`, from `least` at the earliest. Returns it.
+// Any context but NMI.
+u64 payer_pay_time(const struct task *t, u64 least, u64 ns);
 
 // The most that may be charged to one user, in bytes.
 u32 user_share(void);

@@ -2,10 +2,13 @@
 // affected.
 #include "test.h"
 
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/ucontext.h>
+#include <sys/utsname.h>
 
 static volatile int caught_signal, caught_code;
 static void *volatile caught_address;
@@ -294,6 +297,55 @@ static void ignoring_does_not_help(void)
     ok("an ignored, blocked fault kills all the same");
 }
 
+// --- where the kernel's tables are ------------------------------------------
+
+// Six bytes at most (SDM vol. 2, SGDT).
+#define STORES(instruction)                                 \
+    static void store_##instruction(void)                   \
+    {                                                       \
+        char place[6];                                      \
+        __asm__ volatile(#instruction " %0" : "=m"(place)); \
+    }
+STORES(sgdt)
+STORES(sidt)
+STORES(sldt)
+STORES(str)
+STORES(smsw)
+
+static bool cpu_has_umip(void)
+{
+    static char text[65536];
+    int fd = open("/proc/cpuinfo", O_RDONLY);
+    check(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+    close(fd);
+    return strstr(text, " umip") != NULL;
+}
+
+// With UMIP, on every CPU. (Linux emulates the instructions.)
+static void tables_are_hidden(void)
+{
+    static void (*const stores[])(void) = { store_sgdt, store_sidt, store_sldt,
+                                            store_str, store_smsw };
+    struct utsname names;
+    cpu_set_t all, one;
+    check(uname(&names) == 0 && sched_getaffinity(0, sizeof(all), &all) == 0);
+    bool hidden = cpu_has_umip() && strcmp(names.sysname, "Strobe") == 0;
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        check(sched_setaffinity(0, sizeof(one), &one) == 0);
+        for (size_t i = 0; i < sizeof(stores) / sizeof(*stores); i++) {
+            int status = in_child(stores[i]);
+            check(hidden ? killed_by(status, SIGSEGV) : exited_with(status, 0));
+        }
+    }
+    check(sched_setaffinity(0, sizeof(all), &all) == 0);
+    ok(hidden ? "the places of the kernel's tables are hidden"
+              : "this CPU tells where the kernel's tables are");
+}
+
 // --- flags at the kernel's door ---------------------------------------------
 
 static void odd_flags(void)
@@ -478,6 +530,7 @@ int main(void)
     caught();
     catch_none();
     ignoring_does_not_help();
+    tables_are_hidden();
     odd_flags();
     no_stack_at_call();
     spoiled_returns();

@@ -5,6 +5,7 @@
 
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -452,6 +453,87 @@ static void zombie_is_adopted(void)
     ok("init reaps the children of who has ended");
 }
 
+// --- PR_SET_PDEATHSIG -------------------------------------------------------
+
+static int out[2];
+
+// Tells the pipe which signal it was.
+static void on_parents_end(int signal)
+{
+    char byte = (char)signal;
+    check(write(out[1], &byte, 1) == 1);
+    _exit(0);
+}
+
+// Ends, and leaves a child that has asked for this signal.
+static void leave_child(int signal)
+{
+    int ready[2];
+    char byte;
+    check(pipe(ready) == 0);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid > 0) {
+        check(read(ready[0], &byte, 1) == 1);
+        _exit(0);
+    }
+    on_signal(SIGUSR1, on_parents_end, 0);
+    on_signal(SIGRTMIN, on_parents_end, 0);
+    check(prctl(PR_SET_PDEATHSIG, signal) == 0);
+    check(write(ready[1], "", 1) == 1);
+    for (;;)
+        pause();
+}
+
+static void by_signal(void)
+{
+    leave_child(SIGUSR1);
+}
+
+static void by_queued_signal(void)
+{
+    leave_child(SIGRTMIN);
+}
+
+static void killed(void)
+{
+    leave_child(SIGKILL);
+}
+
+// The write end is open as long as the child lives.
+static int signal_after(void (*parent)(void))
+{
+    char byte = 0;
+    check(pipe(out) == 0);
+    check(exited_with(in_child(parent), 0));
+    close(out[1]);
+    check(read(out[0], &byte, 1) >= 0);
+    close(out[0]);
+    return byte;
+}
+
+static void another_user(void)
+{
+    int signal = -1;
+    check(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
+    check(setresuid(-1, 1000, -1) == 0);
+    check(prctl(PR_GET_PDEATHSIG, &signal) == 0 && signal == 0);
+}
+
+static void parents_end(void)
+{
+    int signal = -1;
+    check(signal_after(by_signal) == SIGUSR1);
+    check(signal_after(by_queued_signal) == SIGRTMIN);
+    check(signal_after(killed) == 0);
+    check(prctl(PR_SET_PDEATHSIG, SIGUSR2) == 0);
+    check(prctl(PR_GET_PDEATHSIG, &signal) == 0 && signal == SIGUSR2);
+    check(exited_with(in_child(another_user), 0));
+    check_error(prctl(PR_SET_PDEATHSIG, 65), EINVAL);
+    check_error(prctl(PR_GET_PDEATHSIG, (void *)8), EFAULT);
+    ok("the parent's end sends the signal that was asked for");
+}
+
 int main(int argc, char *argv[])
 {
     if (argc > 1 && strcmp(argv[1], "child") == 0)
@@ -473,5 +555,6 @@ int main(int argc, char *argv[])
     ignored_children();
     child_signal();
     shared_memory();
+    parents_end();
     return 0;
 }

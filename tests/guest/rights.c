@@ -259,11 +259,23 @@ static const struct row *row_of(const char *path)
     return NULL;
 }
 
+// Calls fn with the path of each entry, and closes the directory.
+static void for_each_entry(DIR *dir, const char *path, void (*fn)(const char *))
+{
+    char child[PATH_MAX];
+    for (const struct dirent *e; (e = readdir(dir));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        snprintf(child, sizeof(child), "%s/%s", path, e->d_name);
+        fn(child);
+    }
+    closedir(dir);
+}
+
 static void walk(const char *path);
 
 static void walk_directory(const char *path, int rights)
 {
-    char child[PATH_MAX];
     errno = 0;
     DIR *dir = opendir(path);
     if (!dir && has_gone())
@@ -271,15 +283,8 @@ static void walk_directory(const char *path, int rights)
     if (!!dir != !!(rights & R))
         differs(path, "listing", rights & R ? "allowed" : "refused");
     try_directory(path, rights);
-    if (!dir)
-        return;
-    for (const struct dirent *e; (e = readdir(dir));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        snprintf(child, sizeof(child), "%s/%s", path, e->d_name);
-        walk(child);
-    }
-    closedir(dir);
+    if (dir)
+        for_each_entry(dir, path, walk);
 }
 
 static void walk(const char *path)
@@ -351,17 +356,17 @@ static void in_session(void)
     check(fchown(tty, 0, 0) == 0);
 }
 
+static void remove_sensor(const char *path)
+{
+    unlink(path);
+}
+
 // Of tasks that have ended.
 static void remove_sensors(void)
 {
-    char path[PATH_MAX];
     DIR *dir = opendir("/sensors");
     check(dir);
-    for (const struct dirent *e; (e = readdir(dir));) {
-        snprintf(path, sizeof(path), "/sensors/%s", e->d_name);
-        unlink(path);
-    }
-    closedir(dir);
+    for_each_entry(dir, "/sensors", remove_sensor);
 }
 
 int main(void)

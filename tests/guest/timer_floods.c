@@ -12,6 +12,7 @@
 #include "user/libstrobe/sysinfo.h"
 
 #define USER 1000u
+#define OTHER_USER (USER + 64)
 #define TIMERS 300
 #define INTERVAL_NS 100000
 #define WATCH_MS 300
@@ -135,11 +136,38 @@ static void handle_signals(void)
     say(done[1]);
 }
 
+// Of expiries of the user's only timer, those that came with an overrun are
+// few: each is late by less than the interval.
+static void one_timer(void)
+{
+    enum { INTERVAL_MS = 5, EXPIRIES = 40 };
+    struct itimerspec often = { { 0, INTERVAL_MS * 1000000 },
+                                { 0, INTERVAL_MS * 1000000 } };
+    struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+                              .sigev_signo = SIGUSR1 };
+    int late = 0, signal;
+    sigset_t set;
+    timer_t id;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    check(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
+    check(timer_create(CLOCK_MONOTONIC, &event, &id) == 0);
+    check(timer_settime(id, 0, &often, NULL) == 0);
+    for (int i = 0; i < EXPIRIES; i++) {
+        check(sigwait(&set, &signal) == 0);
+        late += timer_getoverrun(id) > 0;
+    }
+    dprintf(1, "# %d of %d expiries of another user are late\n", late,
+            EXPIRIES);
+    check(late < EXPIRIES / 2);
+    say(done[1]);
+}
+
 // --- root's view ------------------------------------------------------------
 
-static void as_user(void (*fn)(void))
+static void as_user(unsigned user, void (*fn)(void))
 {
-    check(setgroups(0, NULL) == 0 && setgid(USER) == 0 && setuid(USER) == 0);
+    check(setgroups(0, NULL) == 0 && setgid(user) == 0 && setuid(user) == 0);
     fn();
     _exit(0);
 }
@@ -152,7 +180,7 @@ static void watch(void (*fn)(void), uint64_t *fires, double *part)
     pid_t pid = fork();
     check(pid >= 0);
     if (pid == 0)
-        as_user(fn);
+        as_user(USER, fn);
     close(done[1]); // the user's end ends what is heard
     hear(ready[0]);
     sleep_ms(20);
@@ -172,6 +200,24 @@ static void watch(void (*fn)(void), uint64_t *fires, double *part)
     close(go[0]);
     close(go[1]);
     close(done[0]);
+}
+
+static void beside_another_user(void)
+{
+    int status;
+    check(pipe(ready) == 0 && pipe(go) == 0 && pipe(done) == 0);
+    pid_t flood = fork();
+    check(flood >= 0);
+    if (flood == 0)
+        as_user(OTHER_USER, block_signals);
+    hear(ready[0]);
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0)
+        as_user(USER, one_timer);
+    check(waitpid(pid, &status, 0) == pid && exited_with(status, 0));
+    say(go[1]);
+    check(waitpid(flood, &status, 0) == flood && exited_with(status, 0));
 }
 
 int main(void)
@@ -194,5 +240,7 @@ int main(void)
     watch(handle_signals, &fires, &part);
     check(part < PART_OF_CPUS);
     ok("handled signals: a bounded part of the time");
+    beside_another_user();
+    ok("a user does not pay for the timers of another one");
     return 0;
 }

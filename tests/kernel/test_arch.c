@@ -5,6 +5,7 @@
 #include "arch/nmi.h"
 #include "arch/trap.h"
 #include "arch/unwind.h"
+#include "kernel/debug/canary.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sched/thread.h"
@@ -222,6 +223,12 @@ KERNEL_TEST(arch_backtrace_finds_the_caller)
         expect(backtrace(wild[i], pcs, 8) == 0);
     u32 circle[2] = { (u32)circle, (u32)text_start };
     expect(backtrace((u32)circle, pcs, 8) == 1);
+}
+
+KERNEL_TEST(arch_canaries_are_of_this_boot)
+{
+    expect(__stack_chk_guard != CANARY_AT_START);
+    expect(!(__stack_chk_guard & CANARY_TERMINATOR));
 }
 
 // --- frames

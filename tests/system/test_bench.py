@@ -74,6 +74,14 @@ def test_a_step_that_fails_is_reported(steps, memory, failed):
     assert re.search(r"^[a-z0-9-]+ \d+$", done.output, re.MULTILINE)
 
 
+def test_no_task_outlives_a_bench_that_is_killed():
+    """Here by SIGKILL, while 1,000 children sleep or fewer."""
+    done = vm("bench watch >/dev/null & while [ $(pidof bench | wc -w) -lt 4 ]; do sleep 0.01; "
+              "done; kill -KILL $!; while pidof bench >/dev/null; do sleep 0.01; done; "
+              "echo none is left", "--icount", "1", smp=1)
+    assert done.output == "none is left\n", done
+
+
 def test_watching_is_linear_in_the_number_of_tasks(table):
     """Another task costs the same with 1,000 tasks as with 10; a refresh of top each
     second with 100 tasks takes less than 1 % of 10^9 instructions."""

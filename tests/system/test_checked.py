@@ -112,6 +112,17 @@ def test_planted_leaks(plant, what):
     assert re.search(what, result.output), result
 
 
+CANARY = "KERNEL PANIC: canary: the stack frame of stack_overflow_by_one was overwritten"
+
+
+def test_planted_overflow_of_a_stack():
+    """In a kernel without checkers, and in one without KASAN."""
+    plain = vm(None, "--console", "--kargs", "plant=stack-overflow", smp=1)
+    races = checked(None, "plant=stack-overflow", kernel="races", smp=1)
+    assert plain.status == races.status == 125, (plain, races)
+    assert CANARY in plain.output and CANARY in races.output, (plain, races)
+
+
 @pytest.mark.parametrize("plant", ("write-after-free", "double-free"))
 def test_planted_misuse(plant):
     """Without KASAN, use of freed memory is found as well."""

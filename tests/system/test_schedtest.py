@@ -13,7 +13,7 @@ EXACT = ("--icount", "4")
 def test_all_promises_on_one_cpu():
     result = vm("schedtest", *EXACT, smp=1, timeout=LONG_PATIENCE)
     assert result.status == 0, result
-    assert result.output.count(": ok") == 2 + 1 + 4, result
+    assert result.output.count(": ok") == 2 + 1 + 4 + 1, result
     assert "it hides" in result.output and ": seen" in result.output, result
 
 
@@ -25,6 +25,20 @@ def test_equal_threads_get_equal_time(smp, threads):
     assert f"{threads} equal CPU-bound threads on {smp} CPUs" in result.output
     assert len(re.findall(r"^  thread \d", result.output,
                           re.MULTILINE)) == threads, result
+
+
+@pytest.mark.parametrize("threads", (20, 100))
+def test_users_get_equal_time_on_one_cpu(threads):
+    """With fair=user; without it, test_all_promises_on_one_cpu."""
+    result = vm(f"schedtest -t {threads} users", *EXACT, "--kargs", "fair=user", smp=1)
+    assert "due are 50.00 %: ok" in result.output, result
+
+
+# A thread uses one CPU at most.
+@pytest.mark.parametrize("smp, threads, due", ((2, 20, 50), (2, 100, 50), (4, 20, 25)))
+def test_users_get_equal_time(smp, threads, due):
+    result = bochs(f"schedtest -s 5 -t {threads} users", smp=smp, kargs="fair=user")
+    assert f"due are {due}.00 %: ok" in result.output, result
 
 
 @pytest.mark.parametrize("smp", (2, 4))

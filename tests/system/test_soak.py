@@ -3,10 +3,11 @@ leaks, no task remains, the ledger balances; and injected errors are found."""
 import importlib.machinery
 import importlib.util
 import re
+import subprocess
 
 import pytest
 
-from machine import ROOT
+from machine import PATIENCE, ROOT
 
 LOADER = importlib.machinery.SourceFileLoader("soak", f"{ROOT}/tools/soak")
 soak = importlib.util.module_from_spec(
@@ -85,6 +86,21 @@ WRONG = {
     "a number": (without(r'"taken": \d+, '), "session of profile: without 'taken'"),
     "no session": (without("^report tree.*\n"), "session of tree: none"),
 }
+
+
+def test_a_soak_that_stands_still_is_ended(tmp_path):
+    """It fails, and says what the tasks wait for."""
+    (tmp_path / "run").write_text("mkfifo /tmp/x; exec cat /tmp/x\n")
+    for seconds in 10, PATIENCE // 3:  # the first may not last for the start
+        done = subprocess.run(
+            [f"{ROOT}/tools/soak", "--minutes", "0.1", "--add", str(tmp_path), "--silence",
+             str(seconds)], capture_output=True, text=True)
+        if "(cat)" in done.stdout:
+            break
+    assert done.returncode == 1, done
+    assert re.search(r"^  thread \d+ \(cat\) waits for 'pipe read'", done.stdout,
+                     re.MULTILINE), done
+    assert "FAILED status 124: tools/vm: not a word for " in done.stdout, done
 
 
 @pytest.mark.parametrize("what", WRONG)

@@ -1,8 +1,10 @@
 """tools/vm: output, status and files of commands, and its own statuses."""
 import os
+import pathlib
 import re
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -122,6 +124,52 @@ def test_a_silent_machine_is_stopped():
     assert result.problem == "not a word for 8 s: CPU 0 halted", result
     assert re.search(r"^  c\w{7} kernel_main\+", result.errors,
                      re.MULTILINE), result
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def children(pid):
+    """{name: pid} of the processes that it started and that have not ended."""
+    found = {}
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found[pathlib.Path(f"/proc/{child}/comm").read_text().strip()] = int(child)
+    return found
+
+
+def has_ended(pid):
+    try:
+        status = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return status.rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_nothing_is_left_of_a_machine_that_is_killed(tmp_path):
+    """QEMU ends with a tools/vm that SIGKILL ends, and its folder is removed; others'
+    stay."""
+    machines = []
+    for _ in range(2):
+        before = set(tmp_path.iterdir())
+        machine = subprocess.Popen(
+            [VM, "--", "echo up; mkfifo /tmp/x; cat /tmp/x"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)})
+        assert machine.stdout.readline() == b"up\n"
+        [folder] = set(tmp_path.iterdir()) - before
+        [qemu] = [pid for name, pid in children(machine.pid).items() if "qemu" in name]
+        machines.append((machine, folder, qemu))
+    (killed, its, qemu), (other, folder, others) = machines
+    killed.kill()
+    killed.wait()
+    until(lambda: has_ended(qemu) and not its.exists())
+    assert folder.exists() and not has_ended(others)
+    other.terminate()
+    assert other.wait() == 128 + signal.SIGTERM
+    assert not folder.exists() and has_ended(others)
 
 
 def test_panic():

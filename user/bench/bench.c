@@ -8,10 +8,12 @@
 #include "bench.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +47,17 @@ void must(bool condition, const char *what)
     if (getpid() != bench_itself)
         _exit(1); // no flush: the buffered output is the parent's
     exit(1);
+}
+
+pid_t fork_partner(void)
+{
+    pid_t parent = getpid(), child = fork();
+
+    must(child >= 0, "fork");
+    if (child == 0 &&
+        (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+        _exit(1); // it had ended before
+    return child;
 }
 
 int end_of(pid_t child)

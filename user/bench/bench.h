@@ -23,6 +23,8 @@ void begin(const char *step);
 // Unless the condition holds: prints the step's name, `what` and, if set,
 // errno, and ends the process with status 1. A step that failed prints no cost.
 void must(bool condition, const char *what);
+// Forks. The child ends with bench, however that ends.
+pid_t fork_partner(void);
 // Waits for a child. Returns its status, as of waitpid.
 int end_of(pid_t child);
 

@@ -201,8 +201,7 @@ static void start_partner(void)
 
     open_pipe();
     must(pipe(back) == 0, "pipe");
-    partner = fork();
-    must(partner >= 0, "fork");
+    partner = fork_partner();
     if (partner != 0)
         return;
     while (read(fds[0], &byte, 1) == 1)

@@ -34,8 +34,7 @@ static uint32_t tasks(void)
 static void sleep_in(unsigned wanted)
 {
     for (unsigned there = tasks(); there < wanted; there++) {
-        pid_t pid = fork();
-        must(pid >= 0, "fork");
+        pid_t pid = fork_partner();
         if (pid == 0) {
             for (;;)
                 pause();

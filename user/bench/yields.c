@@ -16,8 +16,7 @@ static void start_yielder(void)
     turns_of_partner = mmap(NULL, sizeof(int), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(turns_of_partner != MAP_FAILED, "mmap");
-    partner = fork();
-    must(partner >= 0, "fork");
+    partner = fork_partner();
     while (partner == 0) {
         call(SYS_sched_yield, 0, 0, 0);
         ++*turns_of_partner;

@@ -80,7 +80,17 @@ static _Noreturn void hog(struct times *t)
     _exit(0);
 }
 
-void hogs_start(struct hog *hogs, int count, const int *nice)
+// `late`: the thread competes for the CPU before.
+static void become(unsigned user, bool late)
+{
+    if (late)
+        work_ns(200 * MS);
+    if (setuid(user) != 0)
+        fail(2, "cannot become user %u", user);
+}
+
+void hogs_start(struct hog *hogs, int count, const int *nice,
+                const unsigned *users)
 {
     shared_size = sizeof(*shared) + (size_t)count * sizeof(struct times);
     shared = mmap(NULL, shared_size, PROT_READ | PROT_WRITE,
@@ -92,6 +102,8 @@ void hogs_start(struct hog *hogs, int count, const int *nice)
         if (hogs[i].pid == 0) {
             if (nice)
                 setpriority(PRIO_PROCESS, 0, nice[i]);
+            if (users)
+                become(users[i], i == 0);
             hog(&shared->times[i]);
         }
         if (hogs[i].pid < 0)

@@ -48,7 +48,7 @@ bool test_latency(int hogs_per_cpu, int seconds)
     uint64_t *latency = calloc(most, sizeof(*latency));
     if (!hogs || !latency)
         fail(2, "no memory");
-    hogs_start(hogs, count, NULL);
+    hogs_start(hogs, count, NULL, NULL);
     sleep_ns(WARM_UP_NS);
     hogs_measure();
     uint64_t end = clock_ns(CLOCK_MONOTONIC) + (uint64_t)seconds * SECOND;

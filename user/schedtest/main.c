@@ -16,6 +16,9 @@ static const char help[] =
     "  latency   an interactive thread beside many CPU-bound ones runs within\n"
     "            2 ms of its wake-up, once it has been seen to sleep\n"
     "  nice      threads get the shares that nice says, to 1 % of the CPU\n"
+    "  users     two users, one with many threads, get equal CPU time with "
+    "the\n"
+    "            kernel argument fair=user; else their threads do, to 1 %\n"
     "  hide      a program that sleeps across the ticks of a clock is seen by\n"
     "            statclock, which ticks at random, and by the ledger\n"
     "\n"
@@ -23,7 +26,8 @@ static const char help[] =
     "\n"
     "  -s, --seconds N   how long each measurement takes (10)\n"
     "  -t, --threads N   fair: how many threads (one more than CPUs; then two\n"
-    "                    for each CPU, and one more)\n"
+    "                    for each CPU, and one more); users: those of one user "
+    "(20)\n"
     "  -b, --busy N      latency: CPU-bound threads for each CPU (8)\n"
     "  -h, --help        this text\n"
     "\n"
@@ -51,6 +55,11 @@ static bool run_nice(void)
     return test_nice(seconds);
 }
 
+static bool run_users(void)
+{
+    return test_users(threads > 0 ? threads : 20, seconds);
+}
+
 static bool run_hide(void)
 {
     return test_hide(seconds);
@@ -60,10 +69,8 @@ static const struct {
     const char *name;
     bool (*run)(void);
 } tests[] = {
-    { "fair", run_fair },
-    { "latency", run_latency },
-    { "nice", run_nice },
-    { "hide", run_hide },
+    { "fair", run_fair },   { "latency", run_latency }, { "nice", run_nice },
+    { "users", run_users }, { "hide", run_hide },
 };
 
 static bool run(const char *name)

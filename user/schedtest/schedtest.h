@@ -20,8 +20,9 @@ struct hog {
 };
 
 // Starts `count` processes, which run at once. nice[i] is the nice value of
-// each; NULL: 0.
-void hogs_start(struct hog *hogs, int count, const int *nice);
+// each; NULL: 0. users[i] is its user; NULL: the caller's.
+void hogs_start(struct hog *hogs, int count, const int *nice,
+                const unsigned *users);
 // Begin and end a measurement. hogs_stop stores each process's CPU time, by its
 // own CPU clock, and returns the elapsed time in ms.
 void hogs_measure(void);
@@ -40,4 +41,5 @@ int cpus_online(void);
 bool test_fair(int threads, int seconds);
 bool test_latency(int hogs_per_cpu, int seconds);
 bool test_nice(int seconds);
+bool test_users(int threads, int seconds);
 bool test_hide(int seconds);

@@ -92,6 +92,7 @@ void features_detect(void)
         id = cpuid(7, 0);
         f->smep = id.ebx >> 7 & 1;
         f->smap = id.ebx >> 20 & 1;
+        f->umip = id.ecx >> 2 & 1;
     }
     u32 max_extended = cpuid(LEAF_EXTENDED, 0).eax;
     if (max_extended < LEAF_EXTENDED || max_extended > LEAF_EXTENDED + 0xffff)

@@ -160,6 +160,7 @@ void cpu_init_control(void)
     cr4 |= f->sse ? ASM_CR4_OSXMMEXCPT : 0;
     cr4 |= f->smep ? ASM_CR4_SMEP : 0;
     cr4 |= f->smap ? ASM_CR4_SMAP : 0;
+    cr4 |= f->umip ? ASM_CR4_UMIP : 0;
     // CD and NW are clear in cr0: caches on. TS is set: each thread's first use
     // of the FPU raises #NM.
     this_cpu()->arch->cr0 = cr0;

@@ -165,8 +165,8 @@ NORETURN void cpu_halt_forever(void);
 
 // CPUID's feature flags (arch/i386/cpu/features.c), of the boot CPU.
 struct cpu_features {
-    bool pae, nx, pge, pse, smep, smap, fxsr, sse, apic, x2apic, tsc_deadline,
-        invariant_tsc, hypervisor, mce, mca, pat,
+    bool pae, nx, pge, pse, smep, smap, umip, fxsr, sse, apic, x2apic,
+        tsc_deadline, invariant_tsc, hypervisor, mce, mca, pat,
         thermal;       // a digital sensor, which interrupts
     bool pae_unused;   // the CPU has PAE, but not what PAE needs (boot.S)
     u32 physical_bits; // MAXPHYADDR: width of a physical address
