@@ -439,7 +439,8 @@ enum sysinfo_state {
 
 // system.functions: what call tracing can choose (<strobe/calls.h>), ascending
 // by address. A function from a header has the file of the object that it was
-// compiled into.
+// compiled into. system.functions.ADDRESS (not listed): the one, of all, that
+// contains the address.
 #define SYSINFO_FUNCTION_FIELDS(F, r)           \
     F(r, U32, address, ADDRESS, "of its entry") \
     F(r, U32, size, BYTES, "of its code")       \

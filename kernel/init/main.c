@@ -18,6 +18,7 @@
 #include "kernel/init/testers.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/monitor/sysinfo.h"
 #include "kernel/net/net.h"
 #include "kernel/profile/sample.h"
 #include "kernel/sched/hang.h"
@@ -178,6 +179,7 @@ void kernel_main(void)
                (u32)(clock_tsc_hz() / 1000));
     start_callout_threads();
     load_start();
+    sysinfo_start();
     hang_watch_start();
     if (kthread_create("start-up", run_first_program, NULL, NULL))
         boot_lacks_memory("the first thread");

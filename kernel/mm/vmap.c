@@ -28,6 +28,7 @@
 static struct spinlock vmap_lock = SPINLOCK_INIT("vmap");
 static u32 used[MAP_WORDS];  // in use, guard, stale or being flushed
 static u32 stale[MAP_WORDS]; // freed, perhaps in a TLB; subset of `used`
+static u32 taken;            // pages used and not stale
 static u32 cursor;           // allocation continues at this page
 static bool flushing;
 
@@ -69,6 +70,7 @@ static bool take_range(u32 pages, u32 *page)
     u32 at = find_run(cursor, pages);
     if (at < VMAP_PAGES) {
         mark(used, at, pages);
+        taken += pages;
         cursor = at + pages;
     }
     spin_unlock_irq(&vmap_lock, flags);
@@ -164,6 +166,7 @@ static void release(u32 first, u32 mapped, u32 pages)
     u32 flags = spin_lock_irq(&vmap_lock);
     assert(is_used(first));
     mark(stale, first - 1, pages + 1);
+    taken -= pages + 1;
     spin_unlock_irq(&vmap_lock, flags);
 }
 
@@ -210,9 +213,8 @@ void *vmap_alloc(u32 pages, u32 prot, int use)
 
 u32 vmap_pages_free(void)
 {
-    u32 pages = 0, flags = spin_lock_irq(&vmap_lock);
-    for (u32 i = 0; i < MAP_WORDS; i++)
-        pages += (u32)__builtin_popcount(~used[i] | stale[i]);
+    u32 flags = spin_lock_irq(&vmap_lock);
+    u32 pages = VMAP_PAGES - taken;
     spin_unlock_irq(&vmap_lock, flags);
     return pages;
 }

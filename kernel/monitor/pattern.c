@@ -14,22 +14,30 @@ size_t pattern_head(const char *pattern)
 // Skips a number: decimal digits, no leading zero, at most UINT32_MAX.
 static bool take_number(const char **path, size_t *len, u32 *number)
 {
-    u64 value = 0;
+    u32 value = 0;
     size_t n = 0;
 
-    while (n < *len && n < 11 && (*path)[n] >= '0' && (*path)[n] <= '9')
-        value = value * 10 + (u32)((*path)[n++] - '0');
-    if (n == 0 || (n > 1 && **path == '0') || value > UINT32_MAX)
+    for (; n < *len && (*path)[n] >= '0' && (*path)[n] <= '9'; n++) {
+        if (__builtin_mul_overflow(value, 10u, &value) ||
+            __builtin_add_overflow(value, (u32)((*path)[n] - '0'), &value))
+            return false;
+    }
+    if (n == 0 || (n > 1 && **path == '0'))
         return false;
-    *number = (u32)value;
+    *number = value;
     *path += n;
     *len -= n;
     return true;
 }
 
-static bool at_end(char c)
+// How many bytes are the same, up to a number's place or the pattern's end.
+static size_t same(const char *pattern, const char *path, size_t len)
 {
-    return c == '\0' || c == '.';
+    size_t n = 0;
+
+    while (n < len && path[n] == pattern[n] && pattern[n] > '#')
+        n++;
+    return n;
 }
 
 enum pattern_result pattern_match(const char *pattern, const char *path,
@@ -37,27 +45,21 @@ enum pattern_result pattern_match(const char *pattern, const char *path,
 {
     *number = 0;
     *rest = pattern;
+    if (!len)
+        return PATTERN_ABOVE;
     while (len) {
-        if (*pattern == '#') {
-            if (!take_number(&path, &len, number))
-                return PATTERN_OTHER;
-            pattern++;
-        }
-        while (len && *path == *pattern && !at_end(*pattern)) {
-            pattern++;
-            path++;
-            len--;
-        }
-        if (!at_end(*pattern) || (len && *path != '.'))
-            return PATTERN_OTHER;
-        if (!*pattern)
-            return len ? PATTERN_OTHER : PATTERN_EXACT;
-        *rest = ++pattern;
+        size_t n = same(pattern, path, len);
+        pattern += n;
+        path += n;
+        len -= n;
         if (!len)
-            return PATTERN_ABOVE;
-        path++; // the dot; a component must follow it
-        if (!--len)
-            return PATTERN_OTHER;
+            break;
+        if (*pattern != '#' || !take_number(&path, &len, number))
+            return *path > *pattern ? PATTERN_BEFORE : PATTERN_BEHIND;
+        pattern++;
     }
-    return PATTERN_ABOVE;
+    if (!*pattern)
+        return PATTERN_EXACT;
+    *rest = pattern + 1;
+    return *pattern == '.' ? PATTERN_ABOVE : PATTERN_BEHIND;
 }

@@ -1,7 +1,7 @@
 // Looks nodes up and reads them: see sysinfo.h.
 //
-// The nodes are a few dozen constant structs: the search is linear and takes no
-// lock.
+// The nodes are a few dozen constant structs, sorted by path at the start: no
+// lock is taken.
 
 #include "kernel/monitor/sysinfo.h"
 
@@ -13,25 +13,55 @@
 #include "lib/records.h"
 #include "lib/string.h"
 
+#define NODES_MAX 128u
+
+static const struct sysinfo_node *nodes[NODES_MAX];
+static u32 node_count;
+
+void sysinfo_start(void)
+{
+    LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
+        assert(node_count < NODES_MAX);
+        u32 at = node_count++;
+        for (; at && strcmp(nodes[at - 1]->path, (*n)->path) > 0; at--)
+            nodes[at] = nodes[at - 1];
+        nodes[at] = *n;
+    }
+}
+
+// The first node that does not sort before the path: the path's own, if there
+// is one, or one below it.
+static u32 first_from(const char *path, size_t len)
+{
+    u32 low = 0, high = node_count;
+
+    while (low < high) {
+        u32 middle = (low + high) / 2, number;
+        const char *rest;
+        if (pattern_match(nodes[middle]->path, path, len, &number, &rest) ==
+            PATTERN_BEFORE)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 // The node of exactly this path. NULL with *above set: there are only nodes
 // below the path; NULL with *above clear: the path is wrong.
 static const struct sysinfo_node *find(const char *path, size_t len,
                                        u32 *number, bool *above)
 {
+    u32 first = first_from(path, len);
+    const char *rest;
+
     *above = false;
-    LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
-        const char *rest;
-        switch (pattern_match((*n)->path, path, len, number, &rest)) {
-        case PATTERN_EXACT:
-            return *n;
-        case PATTERN_ABOVE:
-            *above = true;
-            break;
-        default:
-            break;
-        }
-    }
-    return NULL;
+    if (first == node_count)
+        return NULL;
+    enum pattern_result result =
+        pattern_match(nodes[first]->path, path, len, number, &rest);
+    *above = result == PATTERN_ABOVE;
+    return result == PATTERN_EXACT ? nodes[first] : NULL;
 }
 
 static u32 entry_size(const struct sysinfo_node *n)
@@ -136,45 +166,34 @@ static int put_numbers(const struct sysinfo_node *n, struct chain *out)
     return err;
 }
 
-// Whether a node before `end` has put the component at `rest` already: several
-// nodes may lie below it.
-static bool is_repeated(const struct sysinfo_node *const *end, const char *path,
-                        size_t len, const char *rest, size_t head)
-{
-    LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
-        const char *other;
-        u32 number;
-        if (n == end)
-            break;
-        if (pattern_match((*n)->path, path, len, &number, &other) ==
-                PATTERN_ABOVE &&
-            pattern_head(other) == head && !memcmp(other, rest, head))
-            return true;
-    }
-    return false;
-}
-
 int sysinfo_keys(const char *path, size_t len, struct chain *out)
 {
     int err = sysinfo_type(path, len);
+    const char *last = "";
+    size_t last_head = 0;
 
     chain_init(out, 1);
     if (err < 0)
         return err;
-    LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
+    u32 i = first_from(path, len);
+    for (i += SYSINFO_KIND(err) != SYSINFO_SUBTREE; i < node_count; i++) {
         const char *rest;
         u32 number;
-        if (pattern_match((*n)->path, path, len, &number, &rest) !=
+        if (pattern_match(nodes[i]->path, path, len, &number, &rest) !=
             PATTERN_ABOVE)
-            continue;
+            break;
         size_t head = pattern_head(rest);
-        if (head == 1 && rest[0] == '#') {
-            err = (*n)->list ? put_numbers(*n, out) : 0;
-            if (err)
-                return err;
-        } else if (!is_repeated(n, path, len, rest, head)) {
+        if (head == last_head && !memcmp(last, rest, head))
+            continue; // several nodes lie below it
+        last = rest;
+        last_head = head;
+        if (rest[0] != '#') {
             chain_append(out, rest, head);
             chain_append(out, "", 1);
+        } else if (nodes[i]->list) {
+            err = put_numbers(nodes[i], out);
+            if (err)
+                return err;
         }
     }
     return out->error;

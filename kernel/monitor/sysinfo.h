@@ -35,6 +35,8 @@ struct sysinfo_node {
     static const struct sysinfo_node sysinfo_node_##id = { __VA_ARGS__ }; \
     LINKER_SET_ADD(sysinfo_nodes, sysinfo_node_##id)
 
+// Once, before all that follows.
+void sysinfo_start(void);
 // The system calls' work, on `len` bytes of path. Each initialises `out`, which
 // is to be freed in any case. 0, -ENOENT, -ENOMEM, -EPERM.
 int sysinfo_data(const char *path, size_t len, struct chain *out);

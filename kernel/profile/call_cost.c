@@ -16,8 +16,8 @@
 #include "kernel/profile/call_trace.h"
 #include "kernel/trace/calls.h"
 
-#define SMALL 128u // calls
-#define BIG (2 * SMALL)
+#define SMALL 32u // calls
+#define BIG (SMALL + 128)
 #define TRIES 4u // the least counts
 
 static NOINLINE void callee(void)

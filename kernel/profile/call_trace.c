@@ -82,7 +82,7 @@ static int check_options(struct calls_options *o)
     if (o->size != sizeof(*o) ||
         (!calls_are_counted(o->mode) && !trace.rings) ||
         o->depth > CALLS_DEPTH_MAX || o->entries > ENTRIES_MOST ||
-        o->paused > 1 || !functions_known(trace.functions, o->function_count))
+        o->paused > 1)
         return -EINVAL;
     if (!o->depth)
         o->depth = CALLS_DEPTH_MAX;
@@ -102,11 +102,16 @@ int call_trace_functions(u32 list, u32 *count, u32 **out)
     u32 *functions = kmalloc(bytes);
     if (!functions)
         return -ENOMEM;
-    if (all) {
+    int err = 0;
+    if (all)
         memcpy(functions, text_entries_start, bytes);
-    } else if (copy_from_user(functions, list, bytes)) {
+    else if (copy_from_user(functions, list, bytes))
+        err = -EFAULT;
+    else if (!functions_known(functions, *count))
+        err = -EINVAL;
+    if (err) {
         kfree(functions);
-        return -EFAULT;
+        return err;
     }
     *out = functions;
     return 0;

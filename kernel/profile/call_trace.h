@@ -8,14 +8,14 @@
 
 // 0, -EFAULT, -EINVAL, -EBUSY, -ESRCH or -ENOMEM: see SPROFILE_M_CALLS_BEGIN.
 int call_trace_begin(u32 options) MUST_CHECK;
-// The same with a list of functions of the kernel's: kmalloc'ed memory, which
-// becomes the trace's, or is freed.
+// The same with a list of functions of the kernel's, ascending, which can be
+// patched: kmalloc'ed memory, which becomes the trace's, or is freed.
 struct calls_options;
 int call_trace_begin_with(const struct calls_options *o,
                           u32 *functions) MUST_CHECK;
 // Copies a list of functions from the caller's memory, or with CALLS_ALL all,
-// whose number *count becomes: 0, -EFAULT, -EINVAL (too many, or none) or
-// -ENOMEM. *out is kmalloc'ed.
+// whose number *count becomes: 0, -EFAULT, -EINVAL (too many, none, or not as
+// above) or -ENOMEM. *out is kmalloc'ed.
 int call_trace_functions(u32 list, u32 *count, u32 **out) MUST_CHECK;
 // Begins one that records calls in the rings of the CPUs, which must exist
 // until it has ended. `o`: CALLS_EVENTS or CALLS_ENTRIES

@@ -143,18 +143,19 @@ static void lists_functions(void **state UNUSED)
 {
     struct calls_info i = info(0, 0);
     struct call_paths p;
-    uint32_t count;
 
     assert_null(call_paths_merge(&p, &i, records, -1));
-    struct call_function *list = call_functions(&p, &count);
-    assert_int_equal(count, 3);
-    assert_int_equal(list[0].function, A);
-    assert_int_equal(list[0].calls, 13);
-    assert_int_equal(list[0].own, 655);
-    assert_int_equal(list[0].total, 595 + 360 + 3); // the inner A is in it
-    assert_int_equal(list[1].total, 360);
-    assert_int_equal(list[2].open, 1);
-    free(list);
+    struct call_paths f = call_functions(&p);
+    assert_int_equal(f.count, 3);
+    const struct call_path *a = &f.list[call_functions_find(&f, A)];
+    assert_int_equal(a->function, A);
+    assert_int_equal(a->calls, 13);
+    assert_int_equal(a->own, 655);
+    assert_int_equal(a->total, 595 + 360 + 3); // the inner A is in it
+    assert_int_equal(f.list[call_functions_find(&f, B)].total, 360);
+    assert_int_equal(f.list[call_functions_find(&f, C)].open, 1);
+    assert_true(call_functions_find(&f, C + 1) == CALL_PATH_NONE);
+    call_paths_free(&f);
     call_paths_free(&p);
 }
 

@@ -229,9 +229,12 @@ static const char *function(void *arg UNUSED, uint32_t address)
     return address == A ? "alpha" : address == B ? "beta" : "gamma";
 }
 
-static void thread(void *arg UNUSED, uint32_t id, char out[32])
+static const char *thread(void *arg UNUSED, uint32_t id)
 {
-    snprintf(out, 32, "thread-%u", (unsigned)id);
+    static char name[32];
+
+    snprintf(name, sizeof(name), "thread-%u", (unsigned)id);
+    return name;
 }
 
 static void draw(void *arg, const struct trace_event *e)

@@ -146,6 +146,51 @@ KERNEL_TEST(sysinfo_counts_without_making)
     expect(counting && buffers() == before);
 }
 
+// Each node is found by its path, wherever it is in the order.
+KERNEL_TEST(sysinfo_finds_each_node)
+{
+    LINKER_SET_FOR_EACH(const struct sysinfo_node, n, sysinfo_nodes) {
+        const char *path = (*n)->path;
+        if (!strchr(path, '#'))
+            expect(type_of(path) == (int)(*n)->type);
+    }
+    expect(type_of("system.tasks.0.threads") ==
+           SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_THREAD));
+}
+
+static bool function_at(u32 address, struct sysinfo_function *out)
+{
+    char path[40];
+    struct chain_cursor cur;
+    struct chain c;
+    format(path, sizeof(path), "system.functions.%u", address);
+    int err = sysinfo_data(path, strlen(path), &c);
+    if (!err)
+        memcpy(out, chain_begin(&cur, &c), sizeof(*out));
+    chain_free(&c);
+    expect(err == 0 || err == -ENOENT);
+    return !err;
+}
+
+KERNEL_TEST(sysinfo_functions_by_address)
+{
+    static const char path[] = "system.functions";
+    struct sysinfo_function found;
+    struct chain_cursor cur;
+    struct chain all;
+    expect(!sysinfo_data(path, strlen(path), &all));
+    for (struct sysinfo_function *f = chain_begin(&cur, &all); f;
+         f = chain_next(&cur)) {
+        expect(function_at(f->address, &found) &&
+               !memcmp(&found, f, sizeof(*f)));
+        expect(function_at(f->address + f->size - 1, &found) &&
+               !memcmp(&found, f, sizeof(*f)));
+    }
+    chain_free(&all);
+    expect(function_at((u32)memcpy, &found) && !strcmp(found.name, "memcpy"));
+    expect(!function_at(0, &found) && !function_at(-1u, &found));
+}
+
 KERNEL_TEST(sysinfo_paths_that_lead_nowhere)
 {
     static const char *const wrong[] = {

@@ -28,13 +28,14 @@ def test_no_operation_is_dearer_than_on_linux(table):
     assert len(table) == 74, table
 
 
-def test_tools_read_the_lists_of_functions_fast(table):
-    """With lists as text, lists of patches, and a printf for each number it was 7, 15
-    and 8 millions. `graph` prints 2,000 lines."""
+def test_tools_that_name_functions_are_fast(table):
+    """They ask for the names that they print, a hundred of 2,500, and the kernel finds
+    nodes by search: 1.9, 4.3 and 1.1 millions, 3.0, 7.0 and 2.1 with the whole list.
+    `graph` prints 2,000 lines."""
     costs = dict(table)
-    assert costs["cprofile -1 true"] < 3.5e6, costs
-    assert costs["graph true"] < 7.5e6, costs
-    assert costs["sysinfo: the whole tree"] < 2.4e6, costs
+    assert costs["cprofile -1 true"] < 2.0e6, costs
+    assert costs["graph true"] < 4.7e6, costs
+    assert costs["sysinfo: the whole tree"] < 1.3e6, costs
 
 
 def test_kgmon_begins_without_lists_of_functions():

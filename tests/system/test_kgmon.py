@@ -58,8 +58,16 @@ def test_reset_and_going_on(files):
     assert empty < running
     assert re.search(r"Samples: 0 in the kernel, .*\nCalls: .*; 0 of \d+ arcs used",
                      output[empty:running]), output
-    # A running one has counted until now.
     assert re.search(r"Samples: [1-9]\d* in the kernel, [1-9]", output[running:]), output
+
+
+def test_status_counts_until_now():
+    """What a running one shows is all but the next command's, of 2 ms."""
+    done = vm(f"kgmon -b -F 4000; {COPY.format(3000)}; kgmon -s; kgmon -h; kgmon -s; "
+              "kgmon -e", "--icount", "3", smp=1)
+    running, stopped = (int(kernel) + int(programs) for kernel, programs in re.findall(
+        r"^Samples: (\d+) in the kernel, (\d+) in programs", done.output, re.MULTILINE))
+    assert stopped > 80 and stopped - 16 <= running <= stopped, done
 
 
 def test_callers_of_gprof(files):

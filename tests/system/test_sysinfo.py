@@ -175,6 +175,7 @@ def test_list_of_nodes(outputs):
     assert lines[0].split() == ["Node", "Holds", "Children"]
     rows = {line.split()[0]: line.split()[1:] for line in lines[1:]}
     nodes = set(rows)
+    assert list(rows) == sorted(rows)
     assert rows["kernel.version"] == rows["kernel.symbols"] == ["text"]
     assert rows["system.protection"] == ["1", "record:", "protection"]
     functions = outputs["sysinfo system.functions"].output.splitlines()[1:]

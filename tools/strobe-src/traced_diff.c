@@ -21,19 +21,20 @@ static void add(struct changes *c, const struct profile *p, int side)
 {
     struct call_paths paths = traced_paths(p, &(struct view_filter){ 0 });
     const struct call_printing *printing = &p->traced->printing;
-    uint32_t count;
-    struct call_function *list = enough(call_functions(&paths, &count));
+    struct call_paths functions = call_functions(&paths);
 
-    c->list =
-        enough(realloc(c->list, (c->count + count + 1) * sizeof(*c->list)));
-    for (uint32_t i = 0; i < count; i++) {
+    enough(functions.list);
+    c->list = enough(
+        realloc(c->list, (c->count + functions.count + 1) * sizeof(*c->list)));
+    for (uint32_t i = 0; i < functions.count; i++) {
+        const struct call_path *f = &functions.list[i];
         struct change *new = &c->list[c->count++];
         *new = (struct change){ .name = printing->name(printing->arg,
-                                                       list[i].function) };
-        new->calls[side] = list[i].calls;
-        new->own[side] = call_ns(printing, list[i].own);
+                                                       f->function) };
+        new->calls[side] = f->calls;
+        new->own[side] = call_ns(printing, f->own);
     }
-    free(list);
+    call_paths_free(&functions);
     call_paths_free(&paths);
 }
 

@@ -29,10 +29,9 @@ struct evented {
     struct export *e;
     const struct call_paths *paths;
     const uint32_t *order;
-    const struct call_function *frames; // ascending
-    uint32_t frame_count;
-    uint32_t *stack, depth; // open paths
-    uint64_t *ends;         // of them, in cycles from the begin
+    struct call_paths frames; // of each function
+    uint32_t *stack, depth;   // open paths
+    uint64_t *ends;           // of them, in cycles from the begin
     const char *comma;
 };
 
@@ -41,23 +40,10 @@ static uint64_t ns(const struct evented *v, uint64_t cycles)
     return (uint64_t)call_ns(&v->e->profile->traced->printing, cycles);
 }
 
-static uint32_t frame_of(const struct evented *v, uint32_t function)
-{
-    uint32_t low = 0, high = v->frame_count;
-
-    while (high - low > 1) {
-        uint32_t middle = (low + high) / 2;
-        if (v->frames[middle].function <= function)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void put_event(struct evented *v, char type, uint32_t path, uint64_t at)
 {
-    uint32_t frame = frame_of(v, v->paths->list[path].function);
+    uint32_t frame =
+        call_functions_find(&v->frames, v->paths->list[path].function);
 
     fprintf(v->e->out, "%s{\"type\":\"%c\",\"frame\":%u,\"at\":%" PRIu64 "}",
             v->comma, type, frame, ns(v, at));
@@ -118,9 +104,9 @@ static void put_roots(struct evented *v)
 
 static void put_frames(const struct evented *v)
 {
-    for (uint32_t i = 0; i < v->frame_count; i++) {
+    for (uint32_t i = 0; i < v->frames.count; i++) {
         fprintf(v->e->out, "%s{\"name\":", i ? ",\n" : "");
-        put_string(v->e->out, name_of(v->e, v->frames[i].function));
+        put_string(v->e->out, name_of(v->e, v->frames.list[i].function));
         fputs(",\"file\":\"[kernel]\"}", v->e->out);
     }
 }
@@ -130,18 +116,16 @@ void traced_speedscope(struct export *e)
     struct call_paths paths = traced_paths(e->profile, e->filter);
     uint32_t *order =
         call_paths_order(&e->profile->traced->printing, &paths, true);
-    uint32_t count;
-    struct call_function *frames = enough(call_functions(&paths, &count));
     struct evented v = {
         .e = e,
         .paths = &paths,
         .order = order,
-        .frames = frames,
-        .frame_count = count,
+        .frames = call_functions(&paths),
         .stack = enough(calloc(paths.count + 1, sizeof(*v.stack))),
         .ends = enough(calloc(paths.count + 1, sizeof(*v.ends))),
     };
 
+    enough(v.frames.list);
     fprintf(e->out,
             "{\"$schema\":\"%s\",\"exporter\":\"strobe\",\"name\":", SCHEMA);
     put_string(e->out, profile_title(e->profile));
@@ -152,7 +136,7 @@ void traced_speedscope(struct export *e)
     fputs("\n]}\n", e->out);
     free(v.stack);
     free(v.ends);
-    free(frames);
+    call_paths_free(&v.frames);
     free(order);
     call_paths_free(&paths);
 }

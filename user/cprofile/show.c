@@ -2,6 +2,7 @@
 #include "cprofile.h"
 
 #include "user/libprofile/calls_file.h"
+#include "user/libprofile/function_names.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,36 +12,11 @@
 
 // --- names ------------------------------------------------------------------
 
-static struct naming {
-    const struct functions *functions;
-    struct program_symbols symbols; // read on first use
-    bool has_symbols;
-} naming;
-
-// Names of other code stay until the end: there are few of them.
-static const char *keep(const struct symbol *symbol)
-{
-    char *name = symbol ? strndup(symbol->name, symbol->name_size) : NULL;
-    return name ? name : "[unknown]";
-}
-
-// For places that are in no function that can be chosen.
-static const struct symbol *find_symbol(struct naming *n, uint32_t address)
-{
-    if (!n->has_symbols)
-        program_symbols_load(&n->symbols, "[kernel]");
-    n->has_symbols = true;
-    return symbols_find(&n->symbols.symbols, address);
-}
-
 static const char *name_of(void *arg, uint32_t address)
 {
-    struct naming *n = arg;
-
-    if (call_is_root(address))
-        return call_root_name(address);
-    const struct function *f = functions_find(n->functions, address);
-    return f ? f->name : keep(find_symbol(n, address));
+    (void)arg;
+    return call_is_root(address) ? call_root_name(address)
+                                 : function_name(address);
 }
 
 // --- JSON -------------------------------------------------------------------
@@ -67,7 +43,7 @@ static void put_info(const struct calls_info *i)
 
 static void put_name(const char *member, uint32_t address)
 {
-    const char *name = name_of(&naming, address);
+    const char *name = name_of(NULL, address);
 
     printf("\"%s\": ", member);
     json_string(stdout, name, strlen(name));
@@ -201,11 +177,9 @@ int show(const struct settings *s, const struct calls_info *info)
         .show_all = "-n 0",
         .tsc_hz = info->tsc_hz,
         .name = name_of,
-        .arg = &naming,
     };
     bool good = !s->output || write_file(s, info);
 
-    naming.functions = kernel_functions();
     if (s->json) {
         putchar('{');
         put_info(info);

@@ -26,4 +26,4 @@ int run(const struct settings *s);
 void names_read(void);
 void names_of_task(const struct sprofile_task *t);
 const char *name_of_function(void *arg, uint32_t address);
-void name_of_thread(void *arg, uint32_t thread, char out[32]);
+const char *name_of_thread(void *arg, uint32_t thread);

@@ -2,25 +2,29 @@
 // one appears that is not known.
 #include "graph.h"
 
+#include "user/libprofile/function_names.h"
 #include "user/libstrobe/sysinfo.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct functions *functions;
-
 static struct known {
+    struct known *next;
     uint32_t thread;
     char text[32]; // NAME:THREAD
 } * known;
-static size_t known_count;
 
+// Puts it in front: most often it is the one that was looked for last.
 static struct known *find(uint32_t thread)
 {
-    for (size_t i = 0; i < known_count; i++) {
-        if (known[i].thread == thread)
-            return &known[i];
+    for (struct known **at = &known, *k; (k = *at); at = &k->next) {
+        if (k->thread != thread)
+            continue;
+        *at = k->next;
+        k->next = known;
+        known = k;
+        return k;
     }
     return NULL;
 }
@@ -30,18 +34,18 @@ static void set_name(uint32_t thread, const char *name)
     struct known *k = find(thread);
 
     if (!k) {
-        k = realloc(known, (known_count + 1) * sizeof(*known));
+        k = calloc(1, sizeof(*k));
         if (!k)
-            return; // it will be shown by its number
-        known = k;
-        k = &known[known_count++];
+            return; // it will be shown as ?
         k->thread = thread;
+        k->next = known;
+        known = k;
     }
     snprintf(k->text, sizeof(k->text), "%.16s:%" PRIu32, name, thread);
     printable(k->text);
 }
 
-static void read_threads(void)
+void names_read(void)
 {
     size_t count = 0;
     struct sysinfo_thread *all = sysinfo_read_thread("system.threads", &count);
@@ -53,12 +57,6 @@ static void read_threads(void)
     free(all);
 }
 
-void names_read(void)
-{
-    functions = kernel_functions();
-    read_threads();
-}
-
 void names_of_task(const struct sprofile_task *t)
 {
     if (t->kind != SPROFILE_T_ENDED)
@@ -67,26 +65,19 @@ void names_of_task(const struct sprofile_task *t)
 
 const char *name_of_function(void *arg, uint32_t address)
 {
-    const struct function *f = functions_find(functions, address);
-
     (void)arg;
-    return f ? f->name : "[unknown]";
+    return function_name(address);
 }
 
-void name_of_thread(void *arg, uint32_t thread, char out[32])
+const char *name_of_thread(void *arg, uint32_t thread)
 {
     (void)arg;
-    if (!thread) {
-        strcpy(out, "[idle]");
-        return;
-    }
+    if (!thread)
+        return "[idle]";
     if (!find(thread))
-        read_threads();
+        names_read();
     if (!find(thread))
         set_name(thread, "?"); // it has ended: it is not looked for again
     const struct known *k = find(thread);
-    if (k)
-        strcpy(out, k->text);
-    else
-        snprintf(out, 32, "?:%" PRIu32, thread);
+    return k ? k->text : "?";
 }

@@ -128,7 +128,7 @@ static void print_all(const struct settings *s, struct profile_session *session,
         const char *problem = trace_reader_take(&reader, buffer, (size_t)n);
         if (problem)
             fail(1, "the kernel's trace: %s", problem);
-        fflush(out);
+        graph_flush(&g);
     }
     trace_reader_finish(&reader);
     profile_trace_info(session, &info);

@@ -47,18 +47,27 @@ static bool make_room(struct call_paths *p, uint32_t records)
 }
 
 // The path of `function` called by `parent`; a root's parent is CALL_PATH_NONE.
+static uint32_t find_path(const struct call_paths *p, uint32_t parent,
+                          uint32_t function)
+{
+    bool root = parent == CALL_PATH_NONE;
+    uint32_t i = *bucket_of(p, parent, function);
+
+    while (i != CALL_PATH_NONE && (p->list[i].function != function ||
+                                   p->list[i].parent != (root ? i : parent)))
+        i = p->list[i].next;
+    return i;
+}
+
 static struct call_path *path_of(struct call_paths *p, uint32_t parent,
                                  uint32_t function)
 {
     bool root = parent == CALL_PATH_NONE;
-    uint32_t *bucket = bucket_of(p, parent, function);
+    uint32_t known = find_path(p, parent, function);
 
-    for (uint32_t i = *bucket; i != CALL_PATH_NONE; i = p->list[i].next) {
-        struct call_path *known = &p->list[i];
-        if (known->function == function &&
-            known->parent == (root ? i : parent) && !known->depth == root)
-            return known;
-    }
+    if (known != CALL_PATH_NONE)
+        return &p->list[known];
+    uint32_t *bucket = bucket_of(p, parent, function);
     struct call_path *new = &p->list[p->count];
     *new = (struct call_path){
         .function = function,
@@ -124,9 +133,10 @@ static const char *merge_all(struct call_paths *p,
 // What of `calls` times `cycles` can be removed from `own` becomes `tracing`.
 static void remove_part(struct call_path *p, uint64_t calls, uint32_t cycles)
 {
-    bool all = cycles && calls > p->own / cycles;
-    uint64_t part = all ? p->own : calls * cycles;
+    uint64_t part;
 
+    if (__builtin_mul_overflow(calls, cycles, &part) || part > p->own)
+        part = p->own;
     p->own -= part;
     p->tracing += part;
 }
@@ -193,15 +203,7 @@ static bool is_outermost(const struct call_paths *p, uint32_t i)
     return true;
 }
 
-// In the list of pointers that is sorted.
-static bool by_address(const void *a, const void *b)
-{
-    const struct call_path *const *x = a, *const *y = b;
-
-    return (*x)->function < (*y)->function;
-}
-
-static void add_path(struct call_function *to, const struct call_path *path,
+static void add_path(struct call_path *to, const struct call_path *path,
                      bool outermost)
 {
     to->open += path->open;
@@ -217,35 +219,27 @@ static void add_path(struct call_function *to, const struct call_path *path,
         to->shortest = path->shortest;
 }
 
-struct call_function *call_functions(const struct call_paths *p,
-                                     uint32_t *count)
+struct call_paths call_functions(const struct call_paths *p)
 {
-    struct call_function *list = calloc(p->count + 1, sizeof(*list));
-    const struct call_path **paths = calloc(p->count + 1, sizeof(*paths));
-    uint32_t n = 0, kept = 0;
+    struct call_paths functions = { 0 };
 
-    for (uint32_t i = 0; list && paths && i < p->count; i++) {
-        if (p->list[i].parent != i)
-            paths[n++] = &p->list[i];
+    if (!make_room(&functions, p->count)) {
+        call_paths_free(&functions);
+        return functions;
     }
-    if (n)
-        sort(paths, n, sizeof(*paths), by_address);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!kept || list[kept - 1].function != paths[i]->function)
-            list[kept++] = (struct call_function){
-                .function = paths[i]->function,
-                .shortest = UINT64_MAX,
-            };
-        add_path(&list[kept - 1], paths[i],
-                 is_outermost(p, (uint32_t)(paths[i] - p->list)));
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct call_path *path = &p->list[i];
+        if (path->parent != i)
+            add_path(path_of(&functions, CALL_PATH_NONE, path->function), path,
+                     is_outermost(p, i));
     }
-    if (!paths) {
-        free(list);
-        list = NULL;
-    }
-    free(paths);
-    *count = kept;
-    return list;
+    return functions;
+}
+
+uint32_t call_functions_find(const struct call_paths *functions,
+                             uint32_t function)
+{
+    return find_path(functions, CALL_PATH_NONE, function);
 }
 
 // --- arcs -------------------------------------------------------------------

@@ -35,14 +35,6 @@ struct call_paths {
     uint32_t *buckets; // of `room`, a power of two
 };
 
-// One function in all its paths. `total` counts time once, even if the function
-// is in a path several times.
-struct call_function {
-    uint32_t function;
-    uint64_t open, calls, own, total, tracing, blocked, interrupted;
-    uint64_t longest, shortest;
-};
-
 // Merges the records that CALLS_READ stores behind `info`, of all CPUs or of
 // CPU number `cpu` (-1: all). Returns NULL, or a message; then there are none.
 const char *call_paths_merge(struct call_paths *p,
@@ -52,10 +44,13 @@ void call_paths_free(struct call_paths *p);
 bool call_is_root(uint32_t function);
 // "[threads]", "[interrupts]", "[idle]"; NULL for a function.
 const char *call_root_name(uint32_t function);
-// Lists the functions, roots left out, ascending by address. Returns them,
-// which the caller frees, or NULL: not enough memory.
-struct call_function *call_functions(const struct call_paths *p,
-                                     uint32_t *count);
+// Makes a path without caller of each function, roots left out, with the sums
+// of its paths. `total` counts time once, even if the function is in a path
+// several times. call_paths_free frees them. No list: not enough memory.
+struct call_paths call_functions(const struct call_paths *p);
+// Their index of this function, or CALL_PATH_NONE.
+uint32_t call_functions_find(const struct call_paths *functions,
+                             uint32_t function);
 // Adds the arcs of all CPUs (-1) or of one, and sorts them by from and to.
 // Returns them, which the caller frees, or NULL: not enough memory.
 struct calls_arc *call_arcs_merge(const struct calls_info *info,

@@ -99,7 +99,8 @@ void call_print_header(const struct call_printing *c,
 
 // --- rows -------------------------------------------------------------------
 
-// A row's place in the order: by key, the highest first, then by name.
+// A row's place in the order: by key, the highest first, then by name if there
+// is one, then the first one traced.
 struct ranked {
     uint64_t key;
     const char *name;
@@ -112,7 +113,7 @@ static bool by_rank(const void *a, const void *b)
 
     if (x->key != y->key)
         return x->key > y->key;
-    int names = x->name && y->name ? strcmp(x->name, y->name) : 0;
+    int names = x->name ? strcmp(x->name, y->name) : 0;
     return names ? names < 0 : x->index < y->index;
 }
 
@@ -123,7 +124,9 @@ static struct ranked rank(const struct call_printing *c, uint32_t index,
         .key = c->sort == CALLS_BY_TIME    ? time
                : c->sort == CALLS_BY_CALLS ? calls
                                            : 0,
-        .name = c->sort == CALLS_IN_ORDER ? NULL : c->name(c->arg, function),
+        .name = c->sort == CALLS_BY_CALLS || c->sort == CALLS_BY_NAME
+                    ? c->name(c->arg, function)
+                    : NULL,
         .index = index,
     };
 }
@@ -138,7 +141,7 @@ static const struct table_column columns[] = {
 
 // All but the name. `all`: 100 %; roots have no share.
 static void add_numbers(struct table *t, const struct call_printing *c,
-                        const struct call_function *f, uint64_t all)
+                        const struct call_path *f, uint64_t all)
 {
     bool returned = f->calls > f->open;
     char text[NUMBER_SIZE + 1] = "-";
@@ -235,26 +238,24 @@ void call_print_functions(const struct call_printing *c,
                           const struct call_paths *p)
 {
     struct table t;
-    uint32_t count;
-    struct call_function *list = call_functions(p, &count);
-    struct ranked *order = get_memory(count, sizeof(*order));
+    struct call_paths functions = call_functions(p);
     struct last_cell name;
 
-    if (!list)
+    if (!functions.list)
         fail(1, "not enough memory for the report");
-    uint32_t listed = count;
+    struct ranked *order = get_memory(functions.count, sizeof(*order));
     uint64_t all = all_time(p);
-    count = 0;
-    for (uint32_t i = 0; i < listed; i++) {
-        if (list[i].calls || list[i].open)
-            order[count++] =
-                rank(c, i, list[i].own, list[i].calls, list[i].function);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < functions.count; i++) {
+        const struct call_path *f = &functions.list[i];
+        if (f->calls || f->open)
+            order[count++] = rank(c, i, f->own, f->calls, f->function);
     }
     sort_first(order, count, sizeof(*order), limit(c, count), by_rank);
     table_init(&t, columns, COLUMNS);
     open_cells(&name);
     for (uint32_t i = 0; i < limit(c, count); i++) {
-        const struct call_function *f = &list[order[i].index];
+        const struct call_path *f = &functions.list[order[i].index];
         add_numbers(&t, c, f, all);
         fputs(c->name(c->arg, f->function), name.out);
         add_cell(&t, &name, f->open);
@@ -264,7 +265,7 @@ void call_print_functions(const struct call_printing *c,
     put_rest(c, limit(c, count), count, "functions");
     put_roots(c, p);
     free(order);
-    free(list);
+    call_paths_free(&functions);
 }
 
 // --- paths ------------------------------------------------------------------
@@ -361,19 +362,7 @@ static void print_paths(const struct call_printing *c,
     to.out = name.out;
     for (uint32_t i = 0; i < limit(c, count); i++) {
         const struct call_path *path = &p->list[order[i]];
-        struct call_function f = {
-            .function = path->function,
-            .open = path->open,
-            .calls = path->calls,
-            .own = path->own,
-            .total = path->total,
-            .tracing = path->tracing,
-            .blocked = path->blocked,
-            .interrupted = path->interrupted,
-            .longest = path->longest,
-            .shortest = path->shortest,
-        };
-        add_numbers(&t, c, &f, all);
+        add_numbers(&t, c, path, all);
         if (full) {
             call_put_path(&to, p, order[i]);
         } else {

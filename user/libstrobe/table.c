@@ -175,20 +175,22 @@ void put_blanks(FILE *out, int count)
         fwrite(blanks, 1, (size_t)(count < most ? count : most), out);
 }
 
-// `blanks`: due before the next cell; none are due at the end of a line.
-static void print_cell(const struct table *t, FILE *out, unsigned column,
-                       const char *text, int width, int *blanks)
+// Puts a cell at `at`. Returns where the next one begins.
+static char *put_cell(const struct table *t, char *at, unsigned column,
+                      const char *text, int width)
 {
     int length = (int)strlen(text), rest = width - length;
     bool right = t->columns[column].right;
 
-    put_blanks(out, *blanks + (right ? rest : 0));
-    fwrite(text, 1, (size_t)length, out);
-    *blanks = 2 + (right ? 0 : rest);
+    if (right)
+        at = (char *)memset(at, ' ', (size_t)rest) + rest;
+    at = (char *)memcpy(at, text, (size_t)length) + length;
     if (column + 1 == t->column_count) {
-        fputc('\n', out);
-        *blanks = 0;
+        *at = '\n';
+        return at + 1;
     }
+    rest = 2 + (right ? 0 : rest);
+    return (char *)memset(at, ' ', (size_t)rest) + rest;
 }
 
 static void find_widths(const struct table *t, int *widths)
@@ -204,19 +206,35 @@ static void find_widths(const struct table *t, int *widths)
     }
 }
 
+// Prints a row by way of `row`: the titles, or the cells from `cell` on.
+// Returns the cell behind them.
+static const char *print_row(const struct table *t, FILE *out, char *row,
+                             const int *widths, const char *cell)
+{
+    char *at = row;
+
+    for (unsigned c = 0; c < t->column_count; c++) {
+        at = put_cell(t, at, c, cell ? cell : t->columns[c].title, widths[c]);
+        cell += cell ? strlen(cell) + 1 : 0;
+    }
+    fwrite(row, 1, (size_t)(at - row), out);
+    return cell;
+}
+
 void table_print(struct table *t, FILE *out)
 {
-    int widths[t->column_count], blanks = 0;
-    const char *cell = t->cells;
+    int widths[t->column_count];
+    size_t size = 0;
 
     find_widths(t, widths);
     for (unsigned c = 0; c < t->column_count; c++)
-        print_cell(t, out, c, t->columns[c].title, widths[c], &blanks);
-    size_t whole = t->count - t->count % t->column_count;
-    for (size_t i = 0; i < whole; i++) {
-        unsigned c = i % t->column_count;
-        print_cell(t, out, c, cell, widths[c], &blanks);
-        cell += strlen(cell) + 1;
+        size += (size_t)widths[c] + 2;
+    char *row = room_for(t, size);
+    if (row) {
+        const char *cell = t->cells;
+        print_row(t, out, row, widths, NULL);
+        for (size_t i = t->count / t->column_count; i > 0; i--)
+            cell = print_row(t, out, row, widths, cell);
     }
     free(t->cells);
     t->cells = NULL;

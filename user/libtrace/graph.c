@@ -9,11 +9,13 @@
 #include "user/libstrobe/strobe.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEPTH_MAX 512u
-#define NO_MARK UINT32_MAX // of calls that are no function's
+#define LINE_MAX (2 * DEPTH_MAX + 1024) // what does not fit is left out
+#define NO_MARK UINT32_MAX              // of calls that are no function's
 
 enum kind { FUNCTION, INTERRUPT, FAULT, CALL };
 
@@ -38,123 +40,133 @@ struct graph_thread {
 
 // --- lines ------------------------------------------------------------------
 
-// There are thousands of lines. Each is put together here, and written at once.
-struct line {
-    uint32_t length;
-    char text[2 * DEPTH_MAX + 1024]; // what does not fit is left out
-};
+// There are thousands of lines: they are put together without a printf for each
+// field, and written many at once.
 
-static void put(struct line *l, const char *text)
+void graph_flush(struct graph *g)
 {
-    while (*text && l->length < sizeof(l->text))
-        l->text[l->length++] = *text++;
+    fwrite(g->text, 1, g->length, g->out);
+    g->length = 0;
+    fflush(g->out);
 }
 
-static void put_spaces(struct line *l, uint32_t count)
+static void put(struct graph *g, const char *text)
 {
-    uint32_t room = (uint32_t)sizeof(l->text) - l->length;
+    char *at = g->text + g->length, *end = g->text + sizeof(g->text);
 
-    count = count < room ? count : room;
-    memset(l->text + l->length, ' ', count);
-    l->length += count;
+    while (at < end && *text)
+        *at++ = *text++;
+    g->length = (uint32_t)(at - g->text);
 }
 
-// Right-aligned, if it is not wider.
-static void put_right(struct line *l, const char *text, uint32_t width)
-{
-    uint32_t length = (uint32_t)strlen(text);
+static void put_format(struct graph *g, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
-    put_spaces(l, length < width ? width - length : 0);
-    put(l, text);
+static void put_format(struct graph *g, const char *format, ...)
+{
+    char text[128];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    put(g, text);
 }
 
-static void write_line(const struct graph *g, const struct line *l)
-{
-    fwrite(l->text, 1, l->length, g->out);
-}
-
-static const char *duration_text(char text[32], uint64_t ns)
+// Returns where the NUL is.
+static char *put_duration(char *out, uint64_t ns)
 {
     const char *unit = ns < 10000 ? "ns" : ns < 10000000 ? "us" : "ms";
-    uint32_t thousandth = ns < 10000 ? 0 : ns < 10000000 ? 1 : 1000;
-    char *end = text;
 
-    if (thousandth) {
-        uint64_t tenths = ns / (100 * thousandth);
-        end = put_decimal(end, tenths / 10);
-        *end++ = '.';
+    if (ns >= 10000) {
+        uint64_t tenths = ns / (ns < 10000000 ? 100 : 100000);
+        out = put_decimal(out, tenths / 10);
+        *out++ = '.';
         ns = tenths % 10;
     }
-    strcpy(put_decimal(end, ns), unit);
-    return text;
+    return stpcpy(put_decimal(out, ns), unit);
 }
 
 static uint64_t to_ns(const struct graph *g, uint64_t cycles)
 {
-    uint64_t hz = g->tsc_hz ? g->tsc_hz : 1;
-
-    return cycles / hz * 1000000000 + cycles % hz * 1000000000 / hz;
+    return g->tsc_hz
+               ? (uint64_t)((long double)cycles * 1e9L / (long double)g->tsc_hz)
+               : 0;
 }
 
-// Everything before the text of a line. `cycles` NULL: it has no duration.
-static void begin_line(struct line *l, const struct graph *g, uint32_t cpu,
-                       uint32_t thread, const uint64_t *cycles, uint32_t depth)
+static uint32_t larger(uint32_t a, uint32_t b)
 {
-    char text[32];
+    return a > b ? a : b;
+}
 
-    l->length = 0;
-    put_decimal(text, cpu);
-    put_right(l, text, 3);
-    put(l, "  ");
-    uint32_t column = l->length + 16;
-    text[0] = '\0';
-    g->thread(g->arg, thread, text);
-    put(l, text);
-    put_spaces(l, 1 + (l->length < column ? column - l->length : 0));
-    text[0] = '\0';
+// Before a line: there is room for all of it.
+static void make_room(struct graph *g)
+{
+    if (sizeof(g->text) - g->length < LINE_MAX)
+        graph_flush(g);
+}
+
+// The columns of a line, before its text. `cycles` NULL: it has no duration.
+static void begin_line(struct graph *g, uint32_t cpu, uint32_t thread,
+                       const uint64_t *cycles, uint32_t depth)
+{
+    const char *name = g->thread(g->arg, thread);
+    char number[NUMBER_SIZE], duration[NUMBER_SIZE] = "";
+    uint32_t digits = (uint32_t)(put_decimal(number, cpu) - number);
+    uint32_t length = (uint32_t)strlen(name), took = 0;
+
     if (cycles)
-        duration_text(text, to_ns(g, *cycles));
-    put_right(l, text, 9);
-    put_spaces(l, 2 + 2 * depth);
+        took = (uint32_t)(put_duration(duration, to_ns(g, *cycles)) - duration);
+    uint32_t cpu_until = larger(digits, 3);
+    uint32_t thread_until = cpu_until + 2 + larger(length, 16);
+    uint32_t took_until = thread_until + 1 + larger(took, 9);
+    uint32_t text_at = took_until + 2 + 2 * depth;
+    make_room(g);
+    char *line = memset(g->text + g->length, ' ', text_at);
+    memcpy(line + cpu_until - digits, number, digits);
+    memcpy(line + cpu_until + 2, name, length);
+    memcpy(line + took_until - took, duration, took);
+    g->length += text_at;
 }
 
-static void put_name(struct line *l, const struct graph *g,
-                     const struct open_call *c)
+// The begin of a line that is no thread's.
+static void begin_other(struct graph *g, uint32_t cpu)
 {
-    char text[64];
+    make_room(g);
+    put_format(g, "%3" PRIu32 "  ", cpu);
+}
 
+static void put_name(struct graph *g, const struct open_call *c)
+{
     switch (c->kind) {
     case FUNCTION:
-        put(l, g->function(g->arg, c->what));
-        return;
+        put(g, g->function(g->arg, c->what));
+        break;
     case INTERRUPT:
-        snprintf(text, sizeof(text), "[interrupt %" PRIu32 "]", c->what);
+        put_format(g, "[interrupt %" PRIu32 "]", c->what);
         break;
     case FAULT:
-        snprintf(text, sizeof(text), "[page fault at %#" PRIx32 "]", c->what);
+        put_format(g, "[page fault at %#" PRIx32 "]", c->what);
         break;
     case CALL:
-        snprintf(text, sizeof(text), "[system call %s]",
-                 trace_call_name(c->what));
+        put(g, "[system call ");
+        put(g, trace_call_name(c->what));
+        put(g, "]");
         break;
     }
-    put(l, text);
 }
 
 // The entries that are due, outermost first, down to the innermost call.
 static void show_open(struct graph *g, struct graph_thread *t, uint32_t cpu)
 {
-    struct line l;
-
     for (uint32_t i = 0; i < t->depth; i++) {
         struct open_call *c = &t->open[i];
         if (c->shown)
             continue;
         c->shown = true;
-        begin_line(&l, g, cpu, t->thread, NULL, i);
-        put_name(&l, g, c);
-        put(&l, " {\n");
-        write_line(g, &l);
+        begin_line(g, cpu, t->thread, NULL, i);
+        put_name(g, c);
+        put(g, " {\n");
     }
     t->waits = false;
 }
@@ -233,18 +245,15 @@ static void open_call(struct graph *g, struct graph_thread *t,
 static void drop_to(struct graph *g, struct graph_thread *t, uint32_t cpu,
                     uint32_t depth)
 {
-    struct line l;
-
     while (t->depth > depth) {
         settle(g, t, cpu);
         struct open_call *c = &t->open[--t->depth];
         if (!c->shown)
             continue;
-        begin_line(&l, g, cpu, t->thread, NULL, t->depth);
-        put(&l, "} (no return: ");
-        put_name(&l, g, c);
-        put(&l, ")\n");
-        write_line(g, &l);
+        begin_line(g, cpu, t->thread, NULL, t->depth);
+        put(g, "} (no return: ");
+        put_name(g, c);
+        put(g, ")\n");
     }
     t->waits = false;
 }
@@ -254,22 +263,19 @@ static void close_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
 {
     struct open_call *c = &t->open[t->depth - 1];
     bool opened = c->shown;
-    struct line l;
-
     if (!opened && g->min_cycles) {
         t->depth--; // its callers
         show_open(g, t, cpu);
         t->depth++;
     }
-    begin_line(&l, g, cpu, t->thread, &cycles, t->depth - 1);
+    begin_line(g, cpu, t->thread, &cycles, t->depth - 1);
     if (opened)
-        put(&l, "} ");
-    put_name(&l, g, c);
+        put(g, "} ");
+    put_name(g, c);
     if (!opened && c->kind == FUNCTION)
-        put(&l, "();");
-    put(&l, result);
-    put(&l, "\n");
-    write_line(g, &l);
+        put(g, "();");
+    put(g, result);
+    put(g, "\n");
 }
 
 // Closes the innermost open call of this kind, with `what` unless it is 0.
@@ -304,12 +310,10 @@ static void close_unknown(struct graph *g, const struct graph_thread *t,
 {
     if (cycles < g->min_cycles || !is_visible(g, t))
         return;
-    struct line l;
-    begin_line(&l, g, e->cpu, t->thread, &cycles, t->depth);
-    put(&l, "} ");
-    put(&l, g->function(g->arg, function));
-    put(&l, " (its call is missing)\n");
-    write_line(g, &l);
+    begin_line(g, e->cpu, t->thread, &cycles, t->depth);
+    put(g, "} ");
+    put(g, g->function(g->arg, function));
+    put(g, " (its call is missing)\n");
 }
 
 static void on_entry(struct graph *g, struct graph_thread *t,
@@ -317,8 +321,9 @@ static void on_entry(struct graph *g, struct graph_thread *t,
 {
     uint32_t fields[2], depth = t->depth; // function, mark
 
-    if (!trace_fields(e, fields, sizeof(fields)))
+    if (e->size < sizeof(fields))
         return;
+    memcpy(fields, e->fields, sizeof(fields));
     while (depth && t->open[depth - 1].mark < fields[1])
         depth--;
     if (depth < t->depth)
@@ -332,8 +337,9 @@ static void on_exit_of(struct graph *g, struct graph_thread *t,
 {
     uint32_t fields[3]; // function, cycles
 
-    if (!trace_fields(e, fields, sizeof(fields)))
+    if (e->size < sizeof(fields))
         return;
+    memcpy(fields, e->fields, sizeof(fields));
     uint64_t cycles = (uint64_t)fields[2] << 32 | fields[1];
     if (!close_call(g, t, e, FUNCTION, fields[0], &cycles, ""))
         close_unknown(g, t, e, fields[0], cycles);
@@ -345,11 +351,8 @@ static void on_exit_of(struct graph *g, struct graph_thread *t,
 static void note(struct graph *g, struct graph_thread *t,
                  const struct trace_event *e)
 {
-    struct line l;
-
     settle(g, t, e->cpu);
-    begin_line(&l, g, e->cpu, t->thread, NULL, t->depth);
-    write_line(g, &l);
+    begin_line(g, e->cpu, t->thread, NULL, t->depth);
 }
 
 static const char *why_left(uint8_t state)
@@ -360,10 +363,30 @@ static const char *why_left(uint8_t state)
     return state < sizeof(words) / sizeof(words[0]) ? words[state] : "?";
 }
 
+static void put_switch(struct graph *g, const struct trace_event *e,
+                       const struct trace_sched_switch *s,
+                       const struct graph_thread *next)
+{
+    char away[NUMBER_SIZE];
+
+    begin_other(g, e->cpu);
+    put(g, "---- ");
+    put(g, g->thread(g->arg, s->prev));
+    put(g, s->prev ? " " : "");
+    put(g, s->prev ? why_left(s->state) : "");
+    put(g, " -> ");
+    put(g, g->thread(g->arg, s->next));
+    if (s->next && next->left && e->time > next->left) {
+        put_duration(away, to_ns(g, e->time - next->left));
+        put(g, ", which was away for ");
+        put(g, away);
+    }
+    put(g, " ----\n");
+}
+
 static void on_switch(struct graph *g, const struct trace_event *e)
 {
     struct trace_sched_switch s;
-    char from[32] = "", to[32] = "";
 
     if (!trace_fields(e, &s, sizeof(s)))
         return;
@@ -372,18 +395,8 @@ static void on_switch(struct graph *g, const struct trace_event *e)
     if (!prev || !next)
         return;
     settle(g, prev, e->cpu);
-    g->thread(g->arg, s.prev, from);
-    g->thread(g->arg, s.next, to);
-    if (is_visible(g, prev) && is_visible(g, next)) {
-        fprintf(g->out, "%3" PRIu32 "  ---- %s%s%s -> %s", e->cpu, from,
-                s.prev ? " " : "", s.prev ? why_left(s.state) : "", to);
-        if (s.next && next->left && e->time > next->left) {
-            char away[32];
-            fprintf(g->out, ", which was away for %s",
-                    duration_text(away, to_ns(g, e->time - next->left)));
-        }
-        fputs(" ----\n", g->out);
-    }
+    if (is_visible(g, prev) && is_visible(g, next))
+        put_switch(g, e, &s, next);
     if (next->left && e->time > next->left)
         next->off_cpu += e->time - next->left;
     next->left = 0;
@@ -455,7 +468,6 @@ static void on_note(struct graph *g, struct graph_thread *t,
                     const struct trace_event *e)
 {
     uint32_t f[2] = { 0 };
-    char name[32] = "";
 
     memcpy(f, e->fields, sizeof(f));
     if (!is_visible(g, t))
@@ -463,33 +475,33 @@ static void on_note(struct graph *g, struct graph_thread *t,
     switch (e->type) {
     case TRACE_sched_wake:
         note(g, t, e);
-        g->thread(g->arg, f[0], name);
-        fprintf(g->out, "-- wakes %s, for CPU %" PRIu32 " --\n", name, f[1]);
+        put(g, "-- wakes ");
+        put(g, g->thread(g->arg, f[0]));
+        put_format(g, ", for CPU %" PRIu32 " --\n", f[1]);
         return;
     case TRACE_task_fork:
         note(g, t, e);
-        fprintf(g->out, "-- forks task %" PRIu32 " --\n", f[1]);
+        put_format(g, "-- forks task %" PRIu32 " --\n", f[1]);
         return;
     case TRACE_task_exec:
         note(g, t, e);
-        fprintf(g->out, "-- executes a new program --\n");
+        put_format(g, "-- executes a new program --\n");
         return;
     case TRACE_task_exit:
         note(g, t, e);
         if (f[1] & 0x7f)
-            fprintf(g->out,
-                    "-- task %" PRIu32 " ends by signal %" PRIu32 " --\n", f[0],
-                    f[1] & 0x7f);
+            put_format(g, "-- task %" PRIu32 " ends by signal %" PRIu32 " --\n",
+                       f[0], f[1] & 0x7f);
         else
-            fprintf(g->out, "-- task %" PRIu32 " ends, status %" PRIu32 " --\n",
-                    f[0], f[1] >> 8 & 0xff);
+            put_format(g, "-- task %" PRIu32 " ends, status %" PRIu32 " --\n",
+                       f[0], f[1] >> 8 & 0xff);
         return;
     case TRACE_trap_exception:
         if (is_page_fault(e))
             return;
         note(g, t, e);
-        fprintf(g->out, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
-                f[1]);
+        put_format(g, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
+                   f[1]);
         return;
     default:
         return;
@@ -512,8 +524,8 @@ static void on_lost(struct graph *g, const struct trace_event *e)
         t->left = 0;
         t->waits = false;
     }
-    fprintf(g->out, "%3" PRIu32 "  ==== %" PRIu32 " events are LOST ====\n",
-            e->cpu, count);
+    begin_other(g, e->cpu);
+    put_format(g, "==== %" PRIu32 " events are LOST ====\n", count);
 }
 
 void graph_event(struct graph *g, const struct trace_event *e)
@@ -536,7 +548,7 @@ void graph_event(struct graph *g, const struct trace_event *e)
 
 void graph_print_titles(struct graph *g)
 {
-    fprintf(g->out, "CPU  %-16s %9s  %s\n", "Thread", "Duration", "Function");
+    put_format(g, "CPU  %-16s %9s  %s\n", "Thread", "Duration", "Function");
 }
 
 void graph_finish(struct graph *g)
@@ -547,4 +559,5 @@ void graph_finish(struct graph *g)
         g->threads = t->next;
         free(t);
     }
+    graph_flush(g);
 }

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#define GRAPH_TEXT 16384u
+
 struct graph_thread;
 
 struct graph {
@@ -17,13 +19,15 @@ struct graph {
     uint64_t tsc_hz;
     uint64_t min_cycles; // calls that took less are left out
     // Names, never NULL: of the function with this entry address; of a thread,
-    // into `out`.
+    // at most 31 bytes, valid until the next call.
     const char *(*function)(void *arg, uint32_t address);
-    void (*thread)(void *arg, uint32_t thread, char out[32]);
+    const char *(*thread)(void *arg, uint32_t thread);
     void *arg;
     uint64_t calls;               // entries so far
     bool no_memory;               // some calls are missing for want of memory
-    struct graph_thread *threads; // the graph's
+    struct graph_thread *threads; // the graph's, as is the rest
+    uint32_t length;              // of lines that are not written yet
+    char text[GRAPH_TEXT];
 };
 
 // The name of a system call, "?" if there is none (call_names.c).
@@ -33,5 +37,7 @@ const char *trace_nth_call(uint32_t n, uint32_t *number);
 
 void graph_print_titles(struct graph *g);
 void graph_event(struct graph *g, const struct trace_event *e);
+// Writes all lines so far.
+void graph_flush(struct graph *g);
 // Prints what is still due, and frees all memory.
 void graph_finish(struct graph *g);

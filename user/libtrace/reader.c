@@ -63,7 +63,7 @@ static const char *take_event(struct trace_reader *r, uint32_t cpu,
     e = hold(r);
     if (!e)
         return no_memory;
-    memset(e, 0, sizeof(*e));
+    memset(e->fields, 0, sizeof(e->fields));
     e->time = r->cpu[cpu].epoch << TRACE_TIME_BITS | TRACE_HEAD_TIME(head);
     r->cpu[cpu].last = e->time;
     e->partial = e->time < r->partial_until;
@@ -72,8 +72,8 @@ static const char *take_event(struct trace_reader *r, uint32_t cpu,
     e->thread = r->cpu[cpu].thread;
     e->type = TRACE_HEAD_TYPE(head);
     e->size = size;
-    memcpy(e->fields, fields,
-           size < sizeof(e->fields) ? size : sizeof(e->fields));
+    for (uint32_t i = 0; i < size && i < sizeof(e->fields); i += 4)
+        memcpy(e->fields + i, fields + i, 4); // of the few words that there are
     struct trace_sched_switch change;
     if (e->type == TRACE_sched_switch &&
         trace_fields(e, &change, sizeof(change))) {

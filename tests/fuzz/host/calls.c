@@ -19,7 +19,6 @@ static void check_paths(const struct calls_file *f)
 {
     struct call_paths p;
     u64 before = 0, after = 0;
-    u32 count;
     if (call_paths_merge(&p, &f->header.info, f->nodes, -1)) {
         REQUIRE(!p.list && !p.count);
         return;
@@ -33,11 +32,12 @@ static void check_paths(const struct calls_file *f)
         after += path->own + path->tracing;
     }
     REQUIRE(before == after); // modulo 2^64: removing loses no cycle
-    struct call_function *list = call_functions(&p, &count);
-    REQUIRE(list && count <= p.count);
-    for (u32 i = 1; i < count; i++)
-        REQUIRE(list[i - 1].function < list[i].function);
-    free(list);
+    struct call_paths functions = call_functions(&p);
+    REQUIRE(functions.list && functions.count <= p.count);
+    for (u32 i = 0; i < functions.count; i++)
+        REQUIRE(call_functions_find(&functions, functions.list[i].function) ==
+                i);
+    call_paths_free(&functions);
     call_paths_free(&p);
 }
 
