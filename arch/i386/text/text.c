@@ -97,14 +97,6 @@ void text_close(void)
     text_serialize();
 }
 
-static NOINLINE NORETURN void mismatch(u32 site, const u8 *old, const u8 *found)
-{
-    panic("the code at %#x is %02x %02x %02x %02x %02x, not "
-          "%02x %02x %02x %02x %02x",
-          site, found[0], found[1], found[2], found[3], found[4], old[0],
-          old[1], old[2], old[3], old[4]);
-}
-
 // The bytes of a site as a word and a byte.
 struct PACKED site_code {
     u32 word;
@@ -112,19 +104,33 @@ struct PACKED site_code {
 };
 _Static_assert(sizeof(struct site_code) == TEXT_SITE, "");
 
-static ALWAYS_INLINE void write(u32 site, const u8 *old, const u8 *new)
+static NOINLINE NORETURN void mismatch(u32 site, struct site_code expected,
+                                       const u8 *found)
+{
+    const u8 *old = (const u8 *)&expected;
+    panic("the code at %#x is %02x %02x %02x %02x %02x, not "
+          "%02x %02x %02x %02x %02x",
+          site, found[0], found[1], found[2], found[3], found[4], old[0],
+          old[1], old[2], old[3], old[4]);
+}
+
+static ALWAYS_INLINE void write(u32 site, struct site_code old,
+                                struct site_code new)
 {
     struct site_code *code = (void *)writable(site);
-    const struct site_code *from = (const void *)old, *to = (const void *)new;
-    if (code->word != from->word || code->byte != from->byte)
+    if (code->word != old.word || code->byte != old.byte)
         mismatch(site, old, (const u8 *)code);
-    code->word = to->word;
-    code->byte = to->byte;
+    *code = new;
+}
+
+static ALWAYS_INLINE struct site_code code_of(const u8 *bytes)
+{
+    return *(const struct site_code *)bytes;
 }
 
 void text_write(u32 site, const u8 *old, const u8 *new)
 {
-    write(site, old, new);
+    write(site, code_of(old), code_of(new));
 }
 
 void text_write_byte(u32 address, u8 old, u8 new)
@@ -142,25 +148,33 @@ void text_write_byte(u32 address, u8 old, u8 new)
 
 // --- instructions -----------------------------------------------------------
 
-static ALWAYS_INLINE void relative(u8 *code, u8 opcode, u32 site, u32 target)
+static ALWAYS_INLINE struct site_code relative(u8 opcode, u32 site, u32 target)
 {
     u32 distance = target - (site + TEXT_SITE);
-    *(struct site_code *)code = (struct site_code){
-        .word = distance << 8 | opcode,
-        .byte = (u8)(distance >> 24),
-    };
+    return (struct site_code){ .word = distance << 8 | opcode,
+                               .byte = (u8)(distance >> 24) };
 }
 
 void text_jump(u8 *code, u32 site, u32 target)
 {
-    relative(code, OPCODE_JUMP, site, target);
+    *(struct site_code *)code = relative(OPCODE_JUMP, site, target);
 }
 
+static ALWAYS_INLINE void write_calls(const u32 *sites, u32 count, u32 target,
+                                      bool on)
+{
+    struct site_code nop = code_of(text_nop);
+    for (u32 i = 0; i < count; i++) {
+        struct site_code call = relative(OPCODE_CALL, sites[i], target);
+        write(sites[i], on ? nop : call, on ? call : nop);
+    }
+}
+
+// Two loops: the machine stands still.
 void text_write_calls(const u32 *sites, u32 count, u32 target, bool on)
 {
-    for (u32 i = 0; i < count; i++) {
-        u8 call[TEXT_SITE];
-        relative(call, OPCODE_CALL, sites[i], target);
-        write(sites[i], on ? text_nop : call, on ? call : text_nop);
-    }
+    if (on)
+        write_calls(sites, count, target, true);
+    else
+        write_calls(sites, count, target, false);
 }
