@@ -8,7 +8,9 @@
 // Without the argument no thread has a share, and each has its own weight.
 
 #include "kernel/base/cmdline.h"
+#include "kernel/base/log.h"
 #include "kernel/sched/charge.h"
+#include "lib/string.h"
 
 KERNEL_ARG(fair, "fair=user: users get equal CPU time, however many tasks they "
                  "have; else tasks do");
@@ -17,8 +19,13 @@ struct branch sched_by_user; // constant after start-up
 
 void sched_by_user_init(void)
 {
-    if (arg_fair.present)
+    if (!arg_fair.present)
+        return;
+    if (strcmp(arg_fair.value, "user") == 0)
         branch_set(&sched_by_user, true);
+    else
+        log_printf("fair=%s: unknown; fair=user is what there is\n",
+                   arg_fair.value);
 }
 
 struct cpu_share *sched_share(struct cpu_share *of_user)

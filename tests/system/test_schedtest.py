@@ -27,6 +27,11 @@ def test_equal_threads_get_equal_time(smp, threads):
                           re.MULTILINE)) == threads, result
 
 
+def test_unknown_fairness_is_said():
+    result = vm("dmesg", "--kargs", "fair=task", *EXACT, smp=1)
+    assert "fair=task: unknown; fair=user is what there is" in result.output, result
+
+
 @pytest.mark.parametrize("threads", (20, 100))
 def test_users_get_equal_time_on_one_cpu(threads):
     """With fair=user; without it, test_all_promises_on_one_cpu."""
