@@ -79,7 +79,7 @@ def bochs(command, smp=2, ips=10000000, timeout=LONG_PATIENCE, kargs="",
     """The Result of a shell command, or of `kargs` alone; `ips`: instructions of
     each CPU in a second of virtual time; `wrmsr`: what GRUB writes to the boot CPU."""
     if os.environ.get("REDRAW"):
-        kargs += f" start_delay={os.environ['REDRAW']}"
+        kargs += f" start_delay={2 * int(os.environ['REDRAW'])}"
     with tempfile.TemporaryDirectory(prefix="strobe-bochs-") as folder:
         make_iso(command, kargs, folder, wrmsr)
         with open(f"{folder}/bochsrc", "w") as file:

@@ -54,7 +54,7 @@ def use_clock(virtual):
     cpus = 1 if virtual else 2
     options = ["--icount", str(SHIFT), "--kargs", FIXED_PLACES] if virtual else []
     if os.environ.get("REDRAW"):
-        options += ["--kargs", f"start_delay={os.environ['REDRAW']}"]
+        options += ["--kargs", f"start_delay={2 * int(os.environ['REDRAW'])}"]
     os.environ["STROBE_VM"] = shlex.join(options)
 
 

@@ -51,10 +51,12 @@ def test_throttled(size):
 
 @drawn
 def test_two_cpus():
-    """Ticks of a CPU are late during the other's turns, of both halves alike."""
+    """Ticks of a CPU are late during the other's turns, of both halves alike. (A long turn,
+    by QEMU's draw, is a lump of them: the report says so, and its error is wide.)"""
     report, share, chance = halves("-F 20000", (1000000, 30), "3", smp=2)
     assert report["in_sampling"] > 500 and report["throttled"] == 0, report
-    assert abs(share - 0.5) < chance < 0.06, (share, chance, report)
+    assert abs(share - 0.5) < chance, (share, chance, report)
+    assert chance < 0.06 or report["late"], (chance, report)
 
 
 def test_fixed_distances_lean():
