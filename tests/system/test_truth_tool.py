@@ -59,14 +59,16 @@ def test_known_shares(tmp_path):
 
     rows = subprocess.run([STROBE, "counts", tmp_path / "profile.data"], text=True,
                           capture_output=True, check=True).stdout
-    wrong = round(sum(tool["samples"].values()) * 0.05)
-    for moved, status in ((0, 0), (wrong, 1)):
-        text = tmp_path / f"rows{moved}"
-        text.write_text(re.sub(
-            r"^(\d+)(.*\tburn_[ab])$", lambda row: str(
-                int(row[1]) + (-moved if row[2].endswith("a") else moved)) + row[2],
-            rows, flags=re.MULTILINE))
-        out, _ = truth("--exact", tmp_path / "alone.oracle", "--samples", text,
+    # 5 % of the samples moved from burn_a to burn_b, whatever shares were drawn: chi-square
+    # is 54, whose p is 8e-12.
+    both = tool["samples"]["burn_a"] + tool["samples"]["burn_b"]
+    parts = {"burn_a": round(both * 0.6), "burn_b": both - round(both * 0.6)}
+    wrong = re.sub(r"^\d+(?=.*\t(burn_[ab])$)", lambda row: str(parts[row[1]]), rows,
+                   flags=re.MULTILINE)
+    for text, status in ((rows, 0), (wrong, 1)):
+        path = tmp_path / f"rows{status}"
+        path.write_text(text)
+        out, _ = truth("--exact", tmp_path / "alone.oracle", "--samples", path,
                        status=status)
         assert ("WRONG" in out) == bool(status), out
         assert re.search(r"^ +\d+  50\.00% .* burn_a$", out, re.MULTILINE), out
