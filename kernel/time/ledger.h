@@ -153,6 +153,11 @@ static ALWAYS_INLINE void ledger_open_kernel(struct ledger *l, u64 now)
 // The end of user time: `now`, but not before `user_since`, which it waits for.
 u64 ledger_await_user(u64 now, struct ledger *l);
 
+// Added to `seq` instead of 1 at the begin and at the end of the way out, so
+// bit 31 is set between. The thread's kernel account is open there, and NMIs
+// may change it, though `seq` is odd. (Twice this is 2.)
+#define LEDGER_LEAVING 0x80000001u
+
 // The last C code before user mode: begins a write section, which entry.S
 // completes, and returns the thread's kernel time so far. Readers on other CPUs
 // see all that is counted until user mode as one change. (The thread's account
@@ -160,9 +165,9 @@ u64 ledger_await_user(u64 now, struct ledger *l);
 static ALWAYS_INLINE u64 ledger_leave_begin(struct ledger *l,
                                             const struct thread_base *t)
 {
-    seqcount_write_begin(&l->seq);
-    return account_minus(account_plus(account_now(), &t->total.cycles),
-                         &t->user);
+    word_add(&l->seq.value, LEDGER_LEAVING);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    return account_now_plus_minus(&t->total.cycles, &t->user);
 }
 // The part of the kernel time `had` that is not counted yet. The cycles of the
 // remaining way out are counted with the next system call or exception of the

@@ -54,19 +54,30 @@ static ALWAYS_INLINE void move_to_nmi(struct ledger *l, u32 spent,
 _Static_assert(offsetof(struct thread_base, total) == 0,
                "what `open` points to");
 
-// The same if the NMI has interrupted a switch. Not in other code than entry.S:
-// an account that was just closed may have fewer cycles and must not become
-// negative.
-static NOINLINE void move_in_switch(u32 spent, u32 freezes,
-                                    struct trapframe *tf)
+static ALWAYS_INLINE u32 nmi_spent(struct ledger *l, u32 began)
+{
+    u32 spent = (u32)rdtsc() - began;
+    l->nmi_cycles += spent;
+    return spent;
+}
+
+// The same if the NMI has interrupted a switch: its time is read when all that
+// takes longer than elsewhere is done. Not in other code than entry.S and the
+// way there (LEDGER_LEAVING): an account that was just closed may have fewer
+// cycles and must not become negative.
+static NOINLINE u32 move_in_switch(u32 freezes, u32 began, struct trapframe *tf)
 {
     struct ledger *l = this_ledger();
     enum ledger_switch at = trap_interrupted_switch(tf);
+    if (at == SWITCHING && seqcount_peek(&l->seq) & LEDGER_LEAVING & ~1u)
+        at = NOT_SWITCHING;
     __atomic_thread_fence(__ATOMIC_SEQ_CST); // as write_begin_full
+    u32 spent = nmi_spent(l, began);
     if (at == SWITCHING || !word_is(&ledger_freezes, freezes))
         counter_add(&l->nmi_unaccounted, spent);
     else
         move_to_nmi(l, spent, tf, at);
+    return spent;
 }
 
 // Called at the end of an NMI that began at `began`
@@ -83,12 +94,9 @@ static ALWAYS_INLINE u32 ledger_nmi(u32 freezes, u32 began,
                                     struct trapframe *tf)
 {
     struct ledger *l = this_ledger();
-    u32 spent = (u32)rdtsc() - began;
-    l->nmi_cycles += spent;
-    if (unlikely(seqcount_is_changing(&l->seq))) {
-        move_in_switch(spent, freezes, tf);
-        return spent;
-    }
+    if (unlikely(seqcount_is_changing(&l->seq)))
+        return move_in_switch(freezes, began, tf);
+    u32 spent = nmi_spent(l, began);
     seqcount_write_begin_full(&l->seq);
     if (likely(word_is(&ledger_freezes, freezes)))
         move_to_nmi(l, spent, tf, NOT_SWITCHING);

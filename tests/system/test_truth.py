@@ -228,19 +228,21 @@ def test_share_of_the_kernel_in_a_loop_of_calls(call, rounds):
     assert abs(found - share) < chance, (found, share, chance)
 
 
-def test_ledger_in_a_loop_of_calls_under_sampling():
+@pytest.mark.parametrize("call,option", (("getppid 1500", ""), ("read 200", "-g")))
+def test_ledger_in_a_loop_of_calls_under_sampling(call, option):
     """A fifth of such a loop is entries and exits. NMIs there leave the ledger's user
-    share as it is (4.9 %), as what the check compares it with: before they were told
-    from those in the program, 20,000 a second of this CPU added half a percent."""
+    share as it is, as what the check compares it with: before they were told from those
+    in the program, 20,000 a second of this CPU changed it by 0.2 to 0.5 percent. (The
+    profiler's own turns on the CPU make 0.06 percent of the second.)"""
     shares = []
-    for rate in (50, 20000):
-        result = vm(f"profile -F {rate} -m 5 --json /test/call_share getppid 1500",
+    for rate in (500, 20000):
+        result = vm(f"profile -F {rate} {option} -m 5 --json /test/call_share {call}",
                     *FAST, smp=1)
         assert result.status == 0, result
         report = json.loads(result.output[result.output.index("{\n"):])
         shares.append(report["check"]["user"][1])
     assert report["taken"] > 4000, report
-    assert abs(shares[1] - shares[0]) < 0.0015, shares
+    assert abs(shares[1] - shares[0]) < 0.001, shares
 
 
 def tree_of(program, rounds, option):

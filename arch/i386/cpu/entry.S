@@ -43,7 +43,7 @@
 
 // First step of each entry that switches accounts: makes the sequence counter
 // of the ledger (which stays in ebx) odd before it reads the TSC into edx:eax.
-// So no CPU sees a later time in the old account. (`name`: ledger_switches.)
+// So no CPU sees a later time in the old account. (`name`: struct switch_code.)
 .macro LEDGER_ENTER name
     movl %fs:CPU_LEDGER, %ebx
     incl LEDGER_SEQ(%ebx)
@@ -72,9 +72,9 @@
 .L\name\()_end:
 .endm
 
-// From TSC + LEDGER_OUTSIDE on, the time is user time of the thread in esi:
-// LEDGER_OUTSIDE cycles are what the rest of the exit and the next entry take,
-// and stay charged to the kernel.
+// Completes ledger_leave_begin. From TSC + LEDGER_OUTSIDE on, the time is user
+// time of the thread in esi: LEDGER_OUTSIDE cycles are what the rest of the exit
+// and the next entry take, and stay charged to the kernel.
 .macro LEDGER_TO_USER
     movl %fs:CPU_LEDGER, %ebx
     movl LEDGER_SUBSYSTEM(%ebx), %ecx
@@ -89,7 +89,7 @@
     adcl %edx, LEDGER_IN + 4(%ebx, %ecx, 8)
     subl %eax, THREAD_USER(%esi)
     sbbl %edx, THREAD_USER + 4(%esi)
-    incl LEDGER_SEQ(%ebx)
+    addl $ASM_LEDGER_LEAVING, LEDGER_SEQ(%ebx)
 .Luser_end:
 .endm
 
@@ -246,10 +246,7 @@ strobe_syscall:
 trap_code_end:
 
 // struct switch_code (nmi.c); arch/trap.h: SWITCHING_TO_KERNEL, ..._USER.
-    .section .rodata
-    .balign 4
-    .global ledger_switches
-ledger_switches:
+    .section set_ledger_switches, "a"
     .long .Lexception_now, .Lexception_change, .Lexception_end, 1
     .long .Lsyscall_now, .Lsyscall_change, .Lsyscall_end, 1
     .long .Luser_now, .Luser_change, .Luser_end, 2

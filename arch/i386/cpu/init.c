@@ -99,7 +99,8 @@ _Static_assert(offsetof(struct ledger, seq) == LEDGER_SEQ &&
                    offsetof(struct ledger, subsystem) == LEDGER_SUBSYSTEM &&
                    offsetof(struct ledger, in) == LEDGER_IN &&
                    offsetof(struct ledger, user_since) == LEDGER_USER_SINCE &&
-                   offsetof(struct ledger, outside) == LEDGER_OUTSIDE,
+                   offsetof(struct ledger, outside) == LEDGER_OUTSIDE &&
+                   LEDGER_LEAVING == ASM_LEDGER_LEAVING,
                "offsets.h");
 _Static_assert(offsetof(struct trapframe, ebp) == TRAPFRAME_EBP &&
                    offsetof(struct trapframe, cs) == TRAPFRAME_CS &&

@@ -205,19 +205,19 @@ static NOINLINE void unclaimed(void)
     WRITE_ONCE(a->deferred, true);
 }
 
-// A switch in entry.S reads the TSC at `now`, changes accounts from `change` on
-// and ends at `end`.
+// Code with an odd `seq` (entry.S, account_now_plus_minus) that reads the TSC
+// at `now`, changes accounts from `change` on and ends at `end`.
 struct switch_code {
     u32 now, change, end;
     enum ledger_switch to;
 };
-#define SWITCHES 3
-extern const struct switch_code ledger_switches[SWITCHES];
+extern const struct switch_code __start_set_ledger_switches[],
+    __stop_set_ledger_switches[];
 
 enum ledger_switch trap_interrupted_switch(struct trapframe *tf)
 {
-    for (u32 i = 0; i < SWITCHES; i++) {
-        const struct switch_code *s = &ledger_switches[i];
+    for (const struct switch_code *s = __start_set_ledger_switches;
+         s < __stop_set_ledger_switches; s++) {
         if (tf->eip - s->now >= s->end - s->now)
             continue;
         if (tf->eip >= s->change)

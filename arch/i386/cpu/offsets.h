@@ -35,6 +35,7 @@
 #define LEDGER_IN 24
 #define LEDGER_USER_SINCE 104
 #define LEDGER_OUTSIDE 112
+#define ASM_LEDGER_LEAVING 0x80000001
 
 // struct call_cpu, in struct cpu
 #define CALLS_TOP (CPU_CALLS + 0)

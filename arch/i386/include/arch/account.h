@@ -80,6 +80,27 @@ static ALWAYS_INLINE u64 account_minus(u64 n, const u64 *sum)
     return n;
 }
 
+// The time + *sum - *minus, with the ledger's sequence counter odd. An NMI that
+// interrupts it makes it begin again (struct switch_code).
+static ALWAYS_INLINE u64 account_now_plus_minus(const u64 *sum,
+                                                const u64 *minus)
+{
+    u64 now;
+    __asm__ volatile("1: rdtsc\n\t"
+                     "addl %1, %%eax\n\t"
+                     "adcl %2, %%edx\n\t"
+                     "subl %3, %%eax\n\t"
+                     "sbbl %4, %%edx\n"
+                     "2: .pushsection set_ledger_switches, \"a\"\n\t"
+                     ".long 1b, 2b, 2b, 0\n\t"
+                     ".popsection"
+                     : "=&A"(now)
+                     : "m"(LOW(sum)), "m"(HIGH(sum)), "m"(LOW(minus)),
+                       "m"(HIGH(minus))
+                     : "cc");
+    return now;
+}
+
 // Whether *sum is negative, which means that the account is open. One
 // comparison with memory.
 static ALWAYS_INLINE bool account_is_negative(const u64 *sum)

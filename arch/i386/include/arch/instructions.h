@@ -36,6 +36,12 @@ static ALWAYS_INLINE void word_increment(u32 *word)
     __asm__ volatile("incl %0" : "+m"(*word) : : "cc");
 }
 
+// The same for another number than 1.
+static ALWAYS_INLINE void word_add(u32 *word, u32 n)
+{
+    __asm__ volatile("addl %1, %0" : "+m"(*word) : "ri"(n) : "cc");
+}
+
 // Replaces `old` by `new` if the word is `old`. One instruction for this CPU,
 // so no NMI comes between; not atomic for others.
 static ALWAYS_INLINE bool word_replace(u32 *word, u32 old, u32 new)
