@@ -508,7 +508,7 @@ $(FUZZ): $(FUZZ_OBJECTS) $(LIBSTROBE)
 NFLAGS := -std=gnu11 -O2 -g -Wall -Wextra $(SAME_PATHS) -I. -Iinclude
 NATIVE := $(patsubst %,$(B)/native/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
 	$(filter-out %/libremote/server.c %/recording.c %/reading.c %/events.c %/running_tasks.c \
-	%/choose_functions.c %/trace_begin.c,$(sort \
+	%/choose_functions.c %/function_names.c %/trace_begin.c,$(sort \
 	$(wildcard user/libprofile/*.c user/libtrace/*.c user/libtransfer/*.c \
 	user/libremote/*.c tools/strobe-src/*.c))) \
 	$(addprefix \

@@ -107,3 +107,14 @@ struct calls_node {
     uint32_t shortest;
     uint32_t reserved;
 };
+
+// SPROFILE_M_CALLS_NAMES, on any phone of a task that may profile everything.
+// arg[1] = array, arg[2] = number of its elements. Fills in the name of the
+// kernel's function that contains the address. -EINVAL: there are more than
+// CALLS_NAMES_MAX; -EFAULT: some may be filled in.
+#define CALLS_NAMES_MAX 4096
+struct calls_name {
+    uint32_t address;
+    uint32_t length; // of the name; 0: no function contains the address
+    char name[40];   // the rest is 0; longer ones are cut off
+};

@@ -64,6 +64,8 @@ enum sprofile_command {
     // flight, or has been paused; -ENOSPC: the buffer must have room for all
     // rings, a struct trace_block each, and 4096 bytes.
     SPROFILE_M_TRACE_COPY = 15,
+    // Names of functions: <strobe/calls.h>. Answered on every phone.
+    SPROFILE_M_CALLS_NAMES = 16,
 };
 
 // Whole records in a mapped ring, contiguous.

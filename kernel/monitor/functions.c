@@ -1,8 +1,7 @@
 // kernel.symbols: the kernel's symbols, in the format of nm, which
 // lib/symbols.h reads.
 //
-// system.functions: the functions that call tracing can choose;
-// system.functions.ADDRESS: any that contains the address.
+// system.functions: the functions that call tracing can choose.
 //
 // Tools read thousands of the first two before they begin. The formatter takes
 // four times as long for a line.
@@ -99,27 +98,9 @@ static int make_functions(struct chain *out, u32 number UNUSED)
     return 0;
 }
 
-static int make_function(struct chain *out, u32 address)
-{
-    struct ksym_function f = { 0 };
-    u32 start = ksym_find_function(address, &f);
-
-    if (!start)
-        return -ENOENT;
-    struct sysinfo_function *r = chain_add(out);
-    if (r) {
-        r->address = start;
-        fill(r, &f);
-    }
-    return 0;
-}
-
 SYSINFO_NODE(symbols, .path = "kernel.symbols",
              .type = SYSINFO_TYPE(SYSINFO_TEXT, 0), .make = make_symbols);
 SYSINFO_NODE(functions, .path = "system.functions",
              .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_FUNCTION),
              .restricted = true, .make = make_functions,
              .count = count_functions);
-SYSINFO_NODE(function, .path = "system.functions.#",
-             .type = SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_FUNCTION),
-             .restricted = true, .make = make_function);

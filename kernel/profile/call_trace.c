@@ -413,3 +413,27 @@ int call_trace_reset(void)
     mutex_unlock(&trace_mutex);
     return err;
 }
+
+static void fill_name(struct calls_name *n)
+{
+    struct ksym_function f = { 0 };
+    u32 start = ksym_find_function(n->address, &f);
+    n->length = start ? MIN(f.name_length, sizeof(n->name) - 1) : 0;
+    memcpy(n->name, f.name, n->length);
+    memset(n->name + n->length, 0, sizeof(n->name) - n->length);
+}
+
+int call_trace_names(u32 list, u32 count)
+{
+    struct calls_name n;
+    if (count > CALLS_NAMES_MAX)
+        return -EINVAL;
+    for (u32 end = list + count * sizeof(n); list != end; list += sizeof(n)) {
+        if (copy_from_user(&n.address, list, sizeof(n.address)))
+            return -EFAULT;
+        fill_name(&n);
+        if (copy_to_user(list, &n, sizeof(n)))
+            return -EFAULT;
+    }
+    return 0;
+}

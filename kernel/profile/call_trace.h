@@ -32,7 +32,8 @@ void call_trace_losses(u64 *too_deep, u64 *no_frames);
 int call_trace_info(u32 info);
 // Bytes stored, -ESHUTDOWN (there is none), -ENOSPC, -EFAULT or -ENOMEM.
 int call_trace_read(u32 buffer, u32 size, bool reset);
-int call_trace_reset(void); // 0 or -ESHUTDOWN
+int call_trace_reset(void);                // 0 or -ESHUTDOWN
+int call_trace_names(u32 list, u32 count); // 0, -EINVAL or -EFAULT
 
 // What a traced call costs outside of the two readings of the TSC, in cycles:
 // in the caller's own time and in the function's. Traces calls for a moment;

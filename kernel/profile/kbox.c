@@ -216,8 +216,9 @@ static int serve_trace(struct kbox *k, const struct ipc_call *m)
 {
     mutex_assert_held(&k->lock);
     u32 command = m->arg[0];
-    bool is_for_all =
-        command >= SPROFILE_M_CALLS_BEGIN && command <= SPROFILE_M_CALLS_RESET;
+    bool is_for_all = (command >= SPROFILE_M_CALLS_BEGIN &&
+                       command <= SPROFILE_M_CALLS_RESET) ||
+                      command == SPROFILE_M_CALLS_NAMES;
     if (is_for_all && !may_profile_everything())
         return -EPERM;
     switch (command) {
@@ -229,6 +230,8 @@ static int serve_trace(struct kbox *k, const struct ipc_call *m)
         return call_trace_read(m->arg[1], m->arg[2], m->arg[3] == 1);
     case SPROFILE_M_CALLS_RESET:
         return call_trace_reset();
+    case SPROFILE_M_CALLS_NAMES:
+        return call_trace_names(m->arg[1], m->arg[2]);
     }
     if (!k->traces)
         return -ENOSYS;

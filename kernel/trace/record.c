@@ -133,19 +133,6 @@ static void wake_reader(struct trace_ring *r)
     irq_raise_deferred();
 }
 
-static bool is_event(u32 head)
-{
-    u32 type = TRACE_HEAD_TYPE(head);
-    return type < TRACE_R_PAD || type > TRACE_R_LOST;
-}
-
-static u32 lost_at(const u8 *record, u32 head)
-{
-    return TRACE_HEAD_TYPE(head) == TRACE_R_LOST
-               ? ((const struct trace_lost *)record)->count
-               : 0;
-}
-
 // Bytes of complete records at `from`, at most `most`, how many events are
 // among them, and how many are missing there.
 static u32 complete(const u8 *from, u32 most, u32 *events, u32 *lost)
@@ -157,8 +144,11 @@ static u32 complete(const u8 *from, u32 most, u32 *events, u32 *lost)
         u32 size = TRACE_HEAD_WORDS(head) * 4;
         if (!size || size > most - n)
             break;
-        *events += is_event(head);
-        *lost += lost_at(from + n, head);
+        u32 type = TRACE_HEAD_TYPE(head);
+        if (type < TRACE_R_PAD || type > TRACE_R_LOST)
+            (*events)++;
+        else if (type == TRACE_R_LOST)
+            *lost += ((const struct trace_lost *)(from + n))->count;
         n += size;
     }
     return n;

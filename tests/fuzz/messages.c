@@ -174,7 +174,7 @@ uint32_t put_call(struct worker *w, struct draw *d, uint32_t *at)
     c->id = draw_below(d, 8);
     c->method = PICK(d, 1, 1, 1, 2, 3, 4, 5, 6, 7, 1024, 1025, 9999);
     c->flags = PICK(d, 0, 0, 1, 2, 4, 8);
-    c->arg[0] = draw_below(d, SPROFILE_M_TRACE_COPY + 2);
+    c->arg[0] = draw_below(d, SPROFILE_M_CALLS_NAMES + 2);
     c->arg[1] = buffer(w, d);
     c->arg[2] = PICK(d, 0, 8, 264, 528, PAGE, 65536, 200000, 0xffffffff);
     c->arg[3] = draw_below(d, 2);

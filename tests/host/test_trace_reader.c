@@ -2,7 +2,7 @@
 // traces that are cut off or damaged anywhere.
 //
 // link: user/libtrace/reader.c user/libtrace/graph.c user/libtrace/call_names.c
-// link: user/libstrobe/table.c
+// link: user/libtrace/graph_lines.c user/libstrobe/table.c
 #include "test.h"
 
 #include "user/libtrace/graph.h"
@@ -180,6 +180,7 @@ static void holds_what_other_cpus_may_precede(void **state UNUSED)
     add_time(0x1000000, 7);
     add_entry(0x1000010, A, 900);
     add_entry(0x1000090, A, 800);
+    add_entry(0x1000091, A, 700);
     begin_block(1, 0x1000050);
     assert_null(trace_reader_take(&r, made.words, made.used * 4));
     assert_int_equal(got.events, 1);
@@ -189,8 +190,8 @@ static void holds_what_other_cpus_may_precede(void **state UNUSED)
     add_time(0x1000060, 9);
     add_entry(0x1000060, B, 900);
     assert_null(trace_reader_take(&r, made.words, made.used * 4));
-    assert_int_equal(got.events, 3);
-    assert_true(got.last == 0x1000090);
+    assert_int_equal(got.events, 4);
+    assert_true(got.last == 0x1000091);
     trace_reader_free(&r);
 }
 
@@ -222,11 +223,101 @@ static void delivers_up_to_where_a_block_was_cut(void **state UNUSED)
     trace_reader_free(&r);
 }
 
+// Three CPUs; what is at the same time is in the order of the CPUs.
+static struct trace_event seen[16];
+
+static void keep_event(void *arg UNUSED, const struct trace_event *e)
+{
+    assert_true(got.events < ARRAY_SIZE(seen));
+    seen[got.events++] = *e;
+}
+
+static void add_two(uint32_t cpu, uint64_t first, uint64_t second)
+{
+    begin_block(cpu, 0x1000100);
+    add_time(0x1000000, cpu + 1);
+    uint32_t fields[] = { A, cpu, 77 };
+    add_event(first, TRACE_R_EXIT, fields, sizeof(fields));
+    add_entry(second, B, 900);
+}
+
+static void merges_cpus(void **state UNUSED)
+{
+    static const uint32_t cpus[] = { 2, 0, 1, 2, 1, 0 };
+    struct trace_reader r = { .event = keep_event };
+
+    memset(&made, 0, sizeof(made));
+    memset(&got, 0, sizeof(got));
+    add_two(2, 0x1000010, 0x1000020);
+    add_two(0, 0x1000020, 0x1000040);
+    add_two(1, 0x1000020, 0x1000030);
+    assert_null(trace_reader_take(&r, made.words, made.used * 4));
+    assert_int_equal(got.events, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        static const uint8_t nothing[TRACE_FIELDS_MAX];
+        const struct trace_event *e = &seen[i];
+        assert_int_equal(e->cpu, cpus[i]);
+        assert_int_equal(e->thread, cpus[i] + 1);
+        assert_true(!i || e->time >= seen[i - 1].time);
+        // What the longer event before had is gone.
+        assert_memory_equal(e->fields + e->size, nothing,
+                            sizeof(e->fields) - e->size);
+    }
+    trace_reader_free(&r);
+}
+
+static uint32_t entered[4], entered_count;
+
+static void on_function(void *arg UNUSED, uint32_t function)
+{
+    assert_int_equal(got.events, 0);
+    entered[entered_count++ % 4] = function;
+}
+
+static void tells_of_functions_before_events(void **state UNUSED)
+{
+    struct trace_reader r = { .event = on_event, .entry = on_function };
+
+    memset(&made, 0, sizeof(made));
+    memset(&got, 0, sizeof(got));
+    begin_block(0, 0x1000100);
+    add_time(0x1000000, 7);
+    add_entry(0x1000010, A, 900);
+    add_exit(0x1000020, C, 1);
+    add_entry(0x1000030, B, 800);
+    assert_null(trace_reader_take(&r, made.words, made.used * 4));
+    assert_int_equal(got.events, 3);
+    assert_int_equal(entered_count, 2);
+    assert_true(entered[0] == A && entered[1] == B);
+    trace_reader_free(&r);
+}
+
+static void refuses_time_that_runs_backwards(void **state UNUSED)
+{
+    struct trace_reader r = { .event = on_event };
+
+    memset(&made, 0, sizeof(made));
+    memset(&got, 0, sizeof(got));
+    begin_block(0, 0x1000100);
+    add_time(0x1000000, 7);
+    add_entry(0x1000010, A, 900);
+    add_entry(0x1000010, B, 800);
+    add_entry(0x100000f, C, 700);
+    assert_non_null(trace_reader_take(&r, made.words, made.used * 4));
+    assert_int_equal(got.events, 0);
+    trace_reader_finish(&r);
+    assert_int_equal(got.events, 2); // what was before
+    trace_reader_free(&r);
+}
+
 // --- the text ---------------------------------------------------------------
 
-static const char *function(void *arg UNUSED, uint32_t address)
+static const struct calls_name *function(void *arg UNUSED, uint32_t address)
 {
-    return address == A ? "alpha" : address == B ? "beta" : "gamma";
+    static const struct calls_name names[] = { { A, 5, "alpha" },
+                                               { B, 4, "beta" },
+                                               { C, 5, "gamma" } };
+    return &names[address == A ? 0 : address == B ? 1 : 2];
 }
 
 static const char *thread(void *arg UNUSED, uint32_t id)
@@ -285,6 +376,72 @@ static void prints_nested_calls(void **state UNUSED)
         "  1  thread-9                    beta {\n"
         "  1  ==== 12 events are LOST ====\n"
         "  1  thread-9               5ns  } alpha (its call is missing)\n");
+    free(text);
+}
+
+static void prints_numbers(void **state UNUSED)
+{
+    memset(&made, 0, sizeof(made));
+    begin_block(1, 0x1000000000000);
+    add_time(0x1000000, 7);
+    add_one(0x1000010, TRACE_page_fault, 0xbffffffc, 0, 2);
+    add_one(0x1000010 + 9999, TRACE_page_fault_end, 0, 0, 1);
+    add_one(0x1003000, TRACE_page_fault, 0, 0, 2);
+    add_one(0x1003000 + 10000, TRACE_page_fault_end, -14u, 0, 1);
+    add_one(0x1010000, TRACE_page_fault, 0x40, 0, 2);
+    add_time(0x2000000000, 7);
+    add_one(0x2000000000, TRACE_page_fault_end, 0x80000000, 0, 1);
+    add_time(0x2000000001, 7);
+    add_one(0x2000000001, TRACE_irq_enter, 48, 0, 1);
+    add_time(0x2000000001 + 9999999, 7);
+    add_one(0x2000000001 + 9999999, TRACE_irq_exit, 48, 0, 1);
+    add_time(0x800000000000, 7);
+    add_exit(0x800000000000, A, 0xffffffff);
+    char *text = text_of(made.words, made.used * 4, 0);
+    assert_string_equal(
+        text,
+        "  1  thread-7            9999ns  [page fault at 0xbffffffc] = 0\n"
+        "  1  thread-7            10.0us  [page fault at 0] = -14\n"
+        "  1  thread-7         137422.1ms  [page fault at 0x40] = "
+        "-2147483648\n"
+        "  1  thread-7          9999.9us  [interrupt 48]\n"
+        "  1  thread-7          4294.9ms  } alpha (its call is missing)\n");
+    free(text);
+}
+
+static const char *renamed = "first";
+
+static const char *changing_name(void *arg UNUSED, uint32_t id UNUSED)
+{
+    return renamed;
+}
+
+static void shows_the_names_that_threads_have_now(void **state UNUSED)
+{
+    char *text;
+    size_t length;
+    struct graph g = { .out = open_memstream(&text, &length),
+                       .tsc_hz = 1000000000,
+                       .function = function,
+                       .thread = changing_name };
+    struct trace_event e = {
+        .time = 5, .cpu = 3, .thread = 7, .type = TRACE_task_exec
+    };
+
+    graph_event(&g, &e);
+    renamed = "a name of as many as 31 letters";
+    graph_forget_names(&g);
+    graph_event(&g, &e);
+    e.cpu = 255;
+    graph_event(&g, &e);
+    graph_finish(&g);
+    fclose(g.out);
+    assert_string_equal(
+        text, "  3  first                       -- executes a new program --\n"
+              "  3  a name of as many as 31 letters            "
+              "-- executes a new program --\n"
+              "255  a name of as many as 31 letters            "
+              "-- executes a new program --\n");
     free(text);
 }
 
@@ -409,7 +566,12 @@ int main(void)
         cmocka_unit_test(delivers_in_the_order_of_time),
         cmocka_unit_test(holds_what_other_cpus_may_precede),
         cmocka_unit_test(delivers_up_to_where_a_block_was_cut),
+        cmocka_unit_test(merges_cpus),
+        cmocka_unit_test(tells_of_functions_before_events),
+        cmocka_unit_test(refuses_time_that_runs_backwards),
         cmocka_unit_test(prints_nested_calls),
+        cmocka_unit_test(prints_numbers),
+        cmocka_unit_test(shows_the_names_that_threads_have_now),
         cmocka_unit_test(a_loss_ends_the_calls_of_all_threads_of_its_cpu),
         cmocka_unit_test(leaves_short_calls_out),
         cmocka_unit_test(marks_calls_without_a_return),

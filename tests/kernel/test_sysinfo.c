@@ -158,37 +158,25 @@ KERNEL_TEST(sysinfo_finds_each_node)
            SYSINFO_TYPE(SYSINFO_DATA, SYSINFO_RECORD_THREAD));
 }
 
-static bool function_at(u32 address, struct sysinfo_function *out)
-{
-    char path[40];
-    struct chain_cursor cur;
-    struct chain c;
-    format(path, sizeof(path), "system.functions.%u", address);
-    int err = sysinfo_data(path, strlen(path), &c);
-    if (!err)
-        memcpy(out, chain_begin(&cur, &c), sizeof(*out));
-    chain_free(&c);
-    expect(err == 0 || err == -ENOENT);
-    return !err;
-}
-
-KERNEL_TEST(sysinfo_functions_by_address)
+// By address what the list has, at its first and at its last byte.
+KERNEL_TEST(sysinfo_functions_are_those_of_the_symbols)
 {
     static const char path[] = "system.functions";
-    struct sysinfo_function found;
     struct chain_cursor cur;
     struct chain all;
     expect(!sysinfo_data(path, strlen(path), &all));
     for (struct sysinfo_function *f = chain_begin(&cur, &all); f;
          f = chain_next(&cur)) {
-        expect(function_at(f->address, &found) &&
-               !memcmp(&found, f, sizeof(*f)));
-        expect(function_at(f->address + f->size - 1, &found) &&
-               !memcmp(&found, f, sizeof(*f)));
+        struct ksym_function k = { 0 };
+        expect(ksym_find_function(f->address, &k) == f->address &&
+               k.bytes == f->size);
+        expect(ksym_find_function(f->address + f->size - 1, &k) == f->address &&
+               !strncmp(k.name, f->name, k.name_length) &&
+               !strncmp(k.file, f->file, k.file_length));
     }
     chain_free(&all);
-    expect(function_at((u32)memcpy, &found) && !strcmp(found.name, "memcpy"));
-    expect(!function_at(0, &found) && !function_at(-1u, &found));
+    struct ksym_function k = { 0 };
+    expect(!ksym_find_function(0, &k) && !ksym_find_function(-1u, &k));
 }
 
 KERNEL_TEST(sysinfo_paths_that_lead_nowhere)

@@ -37,7 +37,6 @@ REFUSED = {
     "audit": "stats --audit",
     "audit-node": "sysinfo system.audit",
     "functions": "sysinfo system.functions",
-    "function": "sysinfo system.functions.3225419776",
 }
 
 

@@ -16,7 +16,25 @@ static const char *name_of(void *arg, uint32_t address)
 {
     (void)arg;
     return call_is_root(address) ? call_root_name(address)
-                                 : function_name(address);
+                                 : function_name(address)->name;
+}
+
+// All that there are, if all of them are printed or compared.
+static void want_names(const struct settings *s, const struct calls_info *info)
+{
+    const struct calls_node *nodes = (const void *)(info + 1);
+    const struct calls_arc *arcs = (const void *)(info + 1);
+
+    if (s->rows && !s->json && s->sort == CALLS_BY_TIME)
+        return;
+    for (uint32_t i = 0; i < info->records; i++) {
+        if (info->mode != CALLS_PATHS) {
+            function_wanted(arcs[i].from - 1);
+            function_wanted(arcs[i].to);
+        } else if (!call_is_root(nodes[i].function)) {
+            function_wanted(nodes[i].function);
+        }
+    }
 }
 
 // --- JSON -------------------------------------------------------------------
@@ -180,6 +198,7 @@ int show(const struct settings *s, const struct calls_info *info)
     };
     bool good = !s->output || write_file(s, info);
 
+    want_names(s, info);
     if (s->json) {
         putchar('{');
         put_info(info);

@@ -25,5 +25,6 @@ int run(const struct settings *s);
 // Names of functions and threads, for struct graph.
 void names_read(void);
 void names_of_task(const struct sprofile_task *t);
-const char *name_of_function(void *arg, uint32_t address);
+void name_is_wanted(void *arg, uint32_t address);
+const struct calls_name *name_of_function(void *arg, uint32_t address);
 const char *name_of_thread(void *arg, uint32_t thread);

@@ -63,7 +63,13 @@ void names_of_task(const struct sprofile_task *t)
         set_name(t->kind == SPROFILE_T_NAMED ? t->parent : t->task, t->name);
 }
 
-const char *name_of_function(void *arg, uint32_t address)
+void name_is_wanted(void *arg, uint32_t address)
+{
+    (void)arg;
+    function_wanted(address);
+}
+
+const struct calls_name *name_of_function(void *arg, uint32_t address)
 {
     (void)arg;
     return function_name(address);

@@ -68,8 +68,8 @@ static void take_event(void *arg, const struct trace_event *e)
 
 static void take_task(void *arg, const struct sprofile_task *t)
 {
-    (void)arg;
     names_of_task(t);
+    graph_forget_names(arg);
 }
 
 // After the end: what is missing, first of all for whoever reads only that.
@@ -117,6 +117,7 @@ static void print_all(const struct settings *s, struct profile_session *session,
     };
     struct trace_reader reader = { .event = take_event,
                                    .task = take_task,
+                                   .entry = name_is_wanted,
                                    .arg = &g };
     struct trace_reading reading = { .session = session,
                                      .buffer = buffer,

@@ -1,48 +1,73 @@
 #include "function_names.h"
 
-#include "user/libstrobe/strobe.h"
-#include "user/libstrobe/sysinfo.h"
+#include "user/libstrobe/tracing.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define BUCKETS 256u
-#define PREFIX "system.functions."
+#define CHUNK 256u
 
-struct known {
-    struct known *next; // in the same bucket
-    uint32_t address;
-    struct sysinfo_function function;
-};
+static struct chunk {
+    struct calls_name names[CHUNK];
+    struct known {
+        struct known *next; // in the same bucket
+        struct calls_name *name;
+    } known[CHUNK];
+    uint32_t count, asked;
+} * last;
 
-// NULL: not enough memory.
-static struct known *ask(uint32_t address)
+static struct calls_name no_memory;
+
+static void ask(void)
 {
-    char path[sizeof(PREFIX) + NUMBER_SIZE] = PREFIX;
-    struct known *k = calloc(1, sizeof(*k));
+    static int phone = -1;
+    struct calls_name *n = last->names + last->asked;
 
-    if (!k)
-        return NULL;
-    k->address = address;
-    put_decimal(path + strlen(PREFIX), address);
-    if (sysinfo_get_data(path, &k->function, sizeof(k->function)) < 0)
-        strcpy(k->function.name, "[unknown]");
-    return k;
+    if (phone < 0)
+        phone = tracing_phone();
+    if (phone >= 0)
+        tracing_names(phone, n, last->count - last->asked);
+    for (; last->asked < last->count; last->asked++, n++) {
+        if (n->length)
+            continue;
+        strcpy(n->name, "[unknown]");
+        n->length = (uint32_t)strlen(n->name);
+    }
 }
 
-const char *function_name(uint32_t address)
+struct calls_name *function_wanted(uint32_t address)
 {
     static struct known *buckets[BUCKETS];
     struct known **bucket = &buckets[address / 16 % BUCKETS], *k = *bucket;
 
-    while (k && k->address != address)
+    while (k && k->name->address != address)
         k = k->next;
     if (k)
-        return k->function.name;
-    k = ask(address);
-    if (!k)
-        return "[unknown]";
+        return k->name;
+    if (last && last->count == CHUNK)
+        ask();
+    if (!last || last->count == CHUNK) {
+        struct chunk *new = malloc(sizeof(*new));
+        if (!new)
+            return &no_memory;
+        new->count = new->asked = 0;
+        last = new;
+    }
+    k = &last->known[last->count];
+    k->name = &last->names[last->count++];
+    k->name->address = address;
+    k->name->length = 0;
     k->next = *bucket;
     *bucket = k;
-    return k->function.name;
+    return k->name;
+}
+
+const struct calls_name *function_name(uint32_t address)
+{
+    struct calls_name *n = function_wanted(address);
+
+    if (!n->length && n != &no_memory)
+        ask();
+    return n;
 }

@@ -162,6 +162,8 @@ void put_blanks(FILE *out, int count); // none if it is negative
 // Return where the NUL is: NUMBER_SIZE bytes are enough.
 #define NUMBER_SIZE 32
 char *put_decimal(char *out, uint64_t value);
+// Writes the digits so that they end before `end`. Returns the first one.
+char *put_decimal_before(char *end, uint64_t value);
 char *put_fixed(char *out, double value, unsigned digits);
 // Prints titles and rows, each column as wide as its widest cell, then frees
 // the cells.

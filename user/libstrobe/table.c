@@ -132,16 +132,22 @@ void table_add_text(struct table *t, const char *text)
         end_cell(t, memcpy(cell, text, size), size);
 }
 
-char *put_decimal(char *out, uint64_t value)
+char *put_decimal_before(char *end, uint64_t value)
 {
-    char digits[20], *end = digits + sizeof(digits), *first = end;
-
     for (; value > UINT32_MAX; value /= 10) // a division by library calls
-        *--first = (char)('0' + value % 10);
+        *--end = (char)('0' + value % 10);
     uint32_t low = (uint32_t)value;
     do
-        *--first = (char)('0' + low % 10);
+        *--end = (char)('0' + low % 10);
     while (low /= 10);
+    return end;
+}
+
+char *put_decimal(char *out, uint64_t value)
+{
+    char digits[20], *end = digits + sizeof(digits);
+    char *first = put_decimal_before(end, value);
+
     memcpy(out, first, (size_t)(end - first));
     out += end - first;
     *out = '\0';

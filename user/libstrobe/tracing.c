@@ -62,6 +62,11 @@ int tracing_reset(int phone)
     return request(phone, SPROFILE_M_CALLS_RESET, 0, 0, 0);
 }
 
+int tracing_names(int phone, struct calls_name *list, uint32_t count)
+{
+    return request(phone, SPROFILE_M_CALLS_NAMES, (uintptr_t)list, count, 0);
+}
+
 static size_t room_for(const struct calls_info *info)
 {
     size_t record = info->mode == CALLS_PATHS ? sizeof(struct calls_node)

@@ -4,177 +4,28 @@
 // calls are left out, until one within it is long enough, or it ends.
 //
 // Interrupts, page faults and system calls are calls on the same stack.
-#include "graph.h"
-
-#include "user/libstrobe/strobe.h"
+#include "graph_lines.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 512u
-#define LINE_MAX (2 * DEPTH_MAX + 1024) // what does not fit is left out
-#define NO_MARK UINT32_MAX              // of calls that are no function's
-
-enum kind { FUNCTION, INTERRUPT, FAULT, CALL };
-
-struct open_call {
-    enum kind kind;
-    uint32_t what;          // entry address, vector, faulting address, number
-    uint32_t mark;          // struct trace_entry
-    uint64_t time, off_cpu; // when it began
-    bool shown;
-};
-
-// A thread; for those with number 0 (idle ones), of each CPU.
-struct graph_thread {
-    uint32_t thread, cpu; // cpu: of its last event
-    uint64_t left;        // when it left its CPU; 0: it runs, or it is unknown
-    uint64_t off_cpu;     // cycles
-    uint32_t depth;
-    bool waits; // the innermost call is not printed yet
-    struct open_call open[DEPTH_MAX];
-    struct graph_thread *next;
-};
-
-// --- lines ------------------------------------------------------------------
-
-// There are thousands of lines: they are put together without a printf for each
-// field, and written many at once.
-
-void graph_flush(struct graph *g)
-{
-    fwrite(g->text, 1, g->length, g->out);
-    g->length = 0;
-    fflush(g->out);
-}
-
-static void put(struct graph *g, const char *text)
-{
-    char *at = g->text + g->length, *end = g->text + sizeof(g->text);
-
-    while (at < end && *text)
-        *at++ = *text++;
-    g->length = (uint32_t)(at - g->text);
-}
-
-static void put_format(struct graph *g, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void put_format(struct graph *g, const char *format, ...)
-{
-    char text[128];
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    put(g, text);
-}
-
-// Returns where the NUL is.
-static char *put_duration(char *out, uint64_t ns)
-{
-    const char *unit = ns < 10000 ? "ns" : ns < 10000000 ? "us" : "ms";
-
-    if (ns >= 10000) {
-        uint64_t tenths = ns / (ns < 10000000 ? 100 : 100000);
-        out = put_decimal(out, tenths / 10);
-        *out++ = '.';
-        ns = tenths % 10;
-    }
-    return stpcpy(put_decimal(out, ns), unit);
-}
-
-static uint64_t to_ns(const struct graph *g, uint64_t cycles)
-{
-    return g->tsc_hz
-               ? (uint64_t)((long double)cycles * 1e9L / (long double)g->tsc_hz)
-               : 0;
-}
-
-static uint32_t larger(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
-// Before a line: there is room for all of it.
-static void make_room(struct graph *g)
-{
-    if (sizeof(g->text) - g->length < LINE_MAX)
-        graph_flush(g);
-}
-
-// The columns of a line, before its text. `cycles` NULL: it has no duration.
-static void begin_line(struct graph *g, uint32_t cpu, uint32_t thread,
-                       const uint64_t *cycles, uint32_t depth)
-{
-    const char *name = g->thread(g->arg, thread);
-    char number[NUMBER_SIZE], duration[NUMBER_SIZE] = "";
-    uint32_t digits = (uint32_t)(put_decimal(number, cpu) - number);
-    uint32_t length = (uint32_t)strlen(name), took = 0;
-
-    if (cycles)
-        took = (uint32_t)(put_duration(duration, to_ns(g, *cycles)) - duration);
-    uint32_t cpu_until = larger(digits, 3);
-    uint32_t thread_until = cpu_until + 2 + larger(length, 16);
-    uint32_t took_until = thread_until + 1 + larger(took, 9);
-    uint32_t text_at = took_until + 2 + 2 * depth;
-    make_room(g);
-    char *line = memset(g->text + g->length, ' ', text_at);
-    memcpy(line + cpu_until - digits, number, digits);
-    memcpy(line + cpu_until + 2, name, length);
-    memcpy(line + took_until - took, duration, took);
-    g->length += text_at;
-}
-
-// The begin of a line that is no thread's.
-static void begin_other(struct graph *g, uint32_t cpu)
-{
-    make_room(g);
-    put_format(g, "%3" PRIu32 "  ", cpu);
-}
-
-static void put_name(struct graph *g, const struct open_call *c)
-{
-    switch (c->kind) {
-    case FUNCTION:
-        put(g, g->function(g->arg, c->what));
-        break;
-    case INTERRUPT:
-        put_format(g, "[interrupt %" PRIu32 "]", c->what);
-        break;
-    case FAULT:
-        put_format(g, "[page fault at %#" PRIx32 "]", c->what);
-        break;
-    case CALL:
-        put(g, "[system call ");
-        put(g, trace_call_name(c->what));
-        put(g, "]");
-        break;
-    }
-}
+#define NO_MARK UINT32_MAX // of calls that are no function's
 
 // The entries that are due, outermost first, down to the innermost call.
 static void show_open(struct graph *g, struct graph_thread *t, uint32_t cpu)
 {
-    for (uint32_t i = 0; i < t->depth; i++) {
-        struct open_call *c = &t->open[i];
-        if (c->shown)
-            continue;
-        c->shown = true;
-        begin_line(g, cpu, t->thread, NULL, i);
-        put_name(g, c);
-        put(g, " {\n");
+    for (; t->shown < t->depth; t->shown++) {
+        char *at = graph_line(g, t, cpu, NULL, t->shown);
+        at = put_call(g, at, &t->open[t->shown]);
+        end_line(g, PUT(at, " {\n"));
     }
-    t->waits = false;
 }
 
 // Before another event of the thread: the innermost call is no leaf.
 static void settle(struct graph *g, struct graph_thread *t, uint32_t cpu)
 {
-    if (t->waits && !g->min_cycles)
+    if (t->shown < t->depth && !g->min_cycles)
         show_open(g, t, cpu);
 }
 
@@ -182,34 +33,56 @@ static void settle(struct graph *g, struct graph_thread *t, uint32_t cpu)
 // out are not.
 static bool is_visible(const struct graph *g, const struct graph_thread *t)
 {
-    return !g->min_cycles || !t->depth || t->open[t->depth - 1].shown;
+    return !g->min_cycles || t->shown == t->depth;
 }
 
 // --- threads ----------------------------------------------------------------
 
-static struct graph_thread *find_thread(struct graph *g, uint32_t thread,
-                                        uint32_t cpu)
+static bool is_of(const struct graph_thread *t, uint32_t thread, uint32_t cpu)
+{
+    return t->thread == thread && (thread || t->cpu == cpu);
+}
+
+static struct graph_thread *add_thread(struct graph *g, uint32_t thread,
+                                       uint32_t cpu)
+{
+    struct graph_thread *t = malloc(sizeof(*t));
+
+    if (!t) {
+        g->no_memory = true;
+        return NULL;
+    }
+    memset(t, 0, offsetof(struct graph_thread, open));
+    t->thread = thread;
+    t->cpu = cpu;
+    t->next = g->threads;
+    g->threads = t;
+    return t;
+}
+
+static struct graph_thread *search_thread(struct graph *g, uint32_t thread,
+                                          uint32_t cpu)
 {
     struct graph_thread **at = &g->threads, *t;
 
     for (; (t = *at); at = &t->next) {
-        if (t->thread != thread || (!thread && t->cpu != cpu))
+        if (!is_of(t, thread, cpu))
             continue;
         *at = t->next; // to the front
         t->next = g->threads;
         g->threads = t;
         return t;
     }
-    t = calloc(1, sizeof(*t));
-    if (!t) {
-        g->no_memory = true;
-        return NULL;
-    }
-    t->thread = thread;
-    t->cpu = cpu;
-    t->next = g->threads;
-    g->threads = t;
-    return t;
+    return add_thread(g, thread, cpu);
+}
+
+// Most often it is the one that was looked for last.
+static inline struct graph_thread *find_thread(struct graph *g, uint32_t thread,
+                                               uint32_t cpu)
+{
+    return g->threads && is_of(g->threads, thread, cpu)
+               ? g->threads
+               : search_thread(g, thread, cpu);
 }
 
 static void forget_thread(struct graph *g, struct graph_thread *t)
@@ -231,14 +104,19 @@ static void open_call(struct graph *g, struct graph_thread *t,
     settle(g, t, e->cpu);
     if (t->depth == DEPTH_MAX)
         return;
-    t->open[t->depth++] = (struct open_call){
-        .kind = kind,
-        .what = what,
-        .mark = mark,
-        .time = e->time,
-        .off_cpu = t->off_cpu,
-    };
-    t->waits = true;
+    struct open_call *c = &t->open[t->depth++];
+    c->kind = kind;
+    c->what = what;
+    c->mark = mark;
+    c->time = e->time;
+    c->off_cpu = t->off_cpu;
+}
+
+static inline void set_depth(struct graph_thread *t, uint32_t depth)
+{
+    t->depth = depth;
+    if (t->shown > depth)
+        t->shown = depth;
 }
 
 // Drops calls that were left without a return, down to `depth`.
@@ -247,35 +125,35 @@ static void drop_to(struct graph *g, struct graph_thread *t, uint32_t cpu,
 {
     while (t->depth > depth) {
         settle(g, t, cpu);
-        struct open_call *c = &t->open[--t->depth];
-        if (!c->shown)
+        bool shown = t->shown == t->depth;
+        set_depth(t, t->depth - 1);
+        if (!shown)
             continue;
-        begin_line(g, cpu, t->thread, NULL, t->depth);
-        put(g, "} (no return: ");
-        put_name(g, c);
-        put(g, ")\n");
+        char *at = graph_line(g, t, cpu, NULL, t->depth);
+        at = put_call(g, PUT(at, "} (no return: "), &t->open[t->depth]);
+        end_line(g, PUT(at, ")\n"));
     }
-    t->waits = false;
 }
 
+// Of the innermost call, which ends. `result` NULL: it has none.
 static void close_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
-                       uint64_t cycles, const char *result)
+                       uint64_t cycles, const int32_t *result)
 {
-    struct open_call *c = &t->open[t->depth - 1];
-    bool opened = c->shown;
-    if (!opened && g->min_cycles) {
-        t->depth--; // its callers
-        show_open(g, t, cpu);
-        t->depth++;
-    }
-    begin_line(g, cpu, t->thread, &cycles, t->depth - 1);
+    const struct open_call *c = &t->open[t->depth - 1];
+    bool opened = t->shown == t->depth;
+
+    t->depth--;
+    if (!opened)
+        show_open(g, t, cpu); // its callers
+    char *at = graph_line(g, t, cpu, &cycles, t->depth++);
     if (opened)
-        put(g, "} ");
-    put_name(g, c);
+        at = PUT(at, "} ");
+    at = put_call(g, at, c);
     if (!opened && c->kind == FUNCTION)
-        put(g, "();");
-    put(g, result);
-    put(g, "\n");
+        at = PUT(at, "();");
+    if (result)
+        at = put_result(at, *result);
+    end_line(g, PUT(at, "\n"));
 }
 
 // Closes the innermost open call of this kind, with `what` unless it is 0.
@@ -283,7 +161,7 @@ static void close_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
 static bool close_call(struct graph *g, struct graph_thread *t,
                        const struct trace_event *e, enum kind kind,
                        uint32_t what, const uint64_t *cycles,
-                       const char *result)
+                       const int32_t *result)
 {
     uint32_t n = t->depth;
 
@@ -292,28 +170,27 @@ static bool close_call(struct graph *g, struct graph_thread *t,
         n--;
     if (!n)
         return false;
-    drop_to(g, t, e->cpu, n);
+    if (n < t->depth)
+        drop_to(g, t, e->cpu, n);
     const struct open_call *c = &t->open[n - 1];
     uint64_t took =
         cycles ? *cycles : e->time - c->time - (t->off_cpu - c->off_cpu);
-    if (took >= g->min_cycles || c->shown)
+    if (took >= g->min_cycles || t->shown == n)
         close_line(g, t, e->cpu, took, result);
-    t->depth = n - 1;
-    t->waits = false;
+    set_depth(t, n - 1);
     return true;
 }
 
 // A return whose call was lost.
-static void close_unknown(struct graph *g, const struct graph_thread *t,
+static void close_unknown(struct graph *g, struct graph_thread *t,
                           const struct trace_event *e, uint32_t function,
                           uint64_t cycles)
 {
     if (cycles < g->min_cycles || !is_visible(g, t))
         return;
-    begin_line(g, e->cpu, t->thread, &cycles, t->depth);
-    put(g, "} ");
-    put(g, g->function(g->arg, function));
-    put(g, " (its call is missing)\n");
+    char *at = PUT(graph_line(g, t, e->cpu, &cycles, t->depth), "} ");
+    at = put_function(g, at, function);
+    end_line(g, PUT(at, " (its call is missing)\n"));
 }
 
 static void on_entry(struct graph *g, struct graph_thread *t,
@@ -341,18 +218,18 @@ static void on_exit_of(struct graph *g, struct graph_thread *t,
         return;
     memcpy(fields, e->fields, sizeof(fields));
     uint64_t cycles = (uint64_t)fields[2] << 32 | fields[1];
-    if (!close_call(g, t, e, FUNCTION, fields[0], &cycles, ""))
+    if (!close_call(g, t, e, FUNCTION, fields[0], &cycles, NULL))
         close_unknown(g, t, e, fields[0], cycles);
 }
 
 // --- other events -----------------------------------------------------------
 
 // A line between the calls.
-static void note(struct graph *g, struct graph_thread *t,
-                 const struct trace_event *e)
+static char *note(struct graph *g, struct graph_thread *t,
+                  const struct trace_event *e)
 {
     settle(g, t, e->cpu);
-    begin_line(g, e->cpu, t->thread, NULL, t->depth);
+    return graph_line(g, t, e->cpu, NULL, t->depth);
 }
 
 static const char *why_left(uint8_t state)
@@ -367,21 +244,16 @@ static void put_switch(struct graph *g, const struct trace_event *e,
                        const struct trace_sched_switch *s,
                        const struct graph_thread *next)
 {
-    char away[NUMBER_SIZE];
+    char *at = graph_other_line(g, e->cpu);
 
-    begin_other(g, e->cpu);
-    put(g, "---- ");
-    put(g, g->thread(g->arg, s->prev));
-    put(g, s->prev ? " " : "");
-    put(g, s->prev ? why_left(s->state) : "");
-    put(g, " -> ");
-    put(g, g->thread(g->arg, s->next));
-    if (s->next && next->left && e->time > next->left) {
-        put_duration(away, to_ns(g, e->time - next->left));
-        put(g, ", which was away for ");
-        put(g, away);
-    }
-    put(g, " ----\n");
+    at = put_text(PUT(at, "---- "), g->thread(g->arg, s->prev));
+    if (s->prev)
+        at = put_text(PUT(at, " "), why_left(s->state));
+    at = put_text(PUT(at, " -> "), g->thread(g->arg, s->next));
+    if (s->next && next->left && e->time > next->left)
+        at = put_duration(PUT(at, ", which was away for "), 0,
+                          graph_ns(g, e->time - next->left));
+    end_line(g, PUT(at, " ----\n"));
 }
 
 static void on_switch(struct graph *g, const struct trace_event *e)
@@ -407,12 +279,11 @@ static void on_switch(struct graph *g, const struct trace_event *e)
 
 static void on_result(struct graph *g, struct graph_thread *t,
                       const struct trace_event *e, enum kind kind,
-                      uint32_t result)
+                      uint32_t word)
 {
-    char text[24];
+    int32_t result = (int32_t)word;
 
-    snprintf(text, sizeof(text), " = %" PRId32, (int32_t)result);
-    close_call(g, t, e, kind, 0, NULL, text);
+    close_call(g, t, e, kind, 0, NULL, &result);
 }
 
 // Each page fault has events of its own, between which it is a call: so its
@@ -450,7 +321,7 @@ static bool on_nested(struct graph *g, struct graph_thread *t,
         open_call(g, t, e, INTERRUPT, f[0], NO_MARK);
         return true;
     case TRACE_irq_exit:
-        close_call(g, t, e, INTERRUPT, f[0], NULL, "");
+        close_call(g, t, e, INTERRUPT, f[0], NULL, NULL);
         return true;
     case TRACE_page_fault:
         open_call(g, t, e, FAULT, f[0], NO_MARK);
@@ -472,40 +343,42 @@ static void on_note(struct graph *g, struct graph_thread *t,
     memcpy(f, e->fields, sizeof(f));
     if (!is_visible(g, t))
         return;
+    char *at;
     switch (e->type) {
     case TRACE_sched_wake:
-        note(g, t, e);
-        put(g, "-- wakes ");
-        put(g, g->thread(g->arg, f[0]));
-        put_format(g, ", for CPU %" PRIu32 " --\n", f[1]);
-        return;
+        at = PUT(note(g, t, e), "-- wakes ");
+        at = put_text(at, g->thread(g->arg, f[0]));
+        at += sprintf(at, ", for CPU %" PRIu32 " --\n", f[1]);
+        break;
     case TRACE_task_fork:
-        note(g, t, e);
-        put_format(g, "-- forks task %" PRIu32 " --\n", f[1]);
-        return;
+        at = note(g, t, e);
+        at += sprintf(at, "-- forks task %" PRIu32 " --\n", f[1]);
+        break;
     case TRACE_task_exec:
-        note(g, t, e);
-        put_format(g, "-- executes a new program --\n");
-        return;
+        at = PUT(note(g, t, e), "-- executes a new program --\n");
+        break;
     case TRACE_task_exit:
-        note(g, t, e);
+        at = note(g, t, e);
         if (f[1] & 0x7f)
-            put_format(g, "-- task %" PRIu32 " ends by signal %" PRIu32 " --\n",
-                       f[0], f[1] & 0x7f);
+            at += sprintf(at,
+                          "-- task %" PRIu32 " ends by signal %" PRIu32 " --\n",
+                          f[0], f[1] & 0x7f);
         else
-            put_format(g, "-- task %" PRIu32 " ends, status %" PRIu32 " --\n",
-                       f[0], f[1] >> 8 & 0xff);
-        return;
+            at +=
+                sprintf(at, "-- task %" PRIu32 " ends, status %" PRIu32 " --\n",
+                        f[0], f[1] >> 8 & 0xff);
+        break;
     case TRACE_trap_exception:
         if (is_page_fault(e))
             return;
-        note(g, t, e);
-        put_format(g, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
-                   f[1]);
-        return;
+        at = note(g, t, e);
+        at += sprintf(at, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
+                      f[1]);
+        break;
     default:
         return;
     }
+    end_line(g, at);
 }
 
 // The stack of the running thread is not known any more.
@@ -520,12 +393,12 @@ static void on_lost(struct graph *g, const struct trace_event *e)
         if (t->cpu != e->cpu)
             continue;
         settle(g, t, e->cpu);
-        t->depth = 0;
+        t->depth = t->shown = 0;
         t->left = 0;
-        t->waits = false;
     }
-    begin_other(g, e->cpu);
-    put_format(g, "==== %" PRIu32 " events are LOST ====\n", count);
+    char *at = graph_other_line(g, e->cpu);
+    at += sprintf(at, "==== %" PRIu32 " events are LOST ====\n", count);
+    end_line(g, at);
 }
 
 void graph_event(struct graph *g, const struct trace_event *e)
@@ -546,9 +419,10 @@ void graph_event(struct graph *g, const struct trace_event *e)
         on_note(g, t, e);
 }
 
-void graph_print_titles(struct graph *g)
+void graph_forget_names(struct graph *g)
 {
-    put_format(g, "CPU  %-16s %9s  %s\n", "Thread", "Duration", "Function");
+    for (struct graph_thread *t = g->threads; t; t = t->next)
+        t->begin_length = 0;
 }
 
 void graph_finish(struct graph *g)

@@ -8,6 +8,8 @@
 
 #include "reader.h"
 
+#include <strobe/calls.h>
+
 #include <stdio.h>
 
 #define GRAPH_TEXT 16384u
@@ -20,7 +22,7 @@ struct graph {
     uint64_t min_cycles; // calls that took less are left out
     // Names, never NULL: of the function with this entry address; of a thread,
     // at most 31 bytes, valid until the next call.
-    const char *(*function)(void *arg, uint32_t address);
+    const struct calls_name *(*function)(void *arg, uint32_t address);
     const char *(*thread)(void *arg, uint32_t thread);
     void *arg;
     uint64_t calls;               // entries so far
@@ -37,6 +39,8 @@ const char *trace_nth_call(uint32_t n, uint32_t *number);
 
 void graph_print_titles(struct graph *g);
 void graph_event(struct graph *g, const struct trace_event *e);
+// Threads may have other names from now on.
+void graph_forget_names(struct graph *g);
 // Writes all lines so far.
 void graph_flush(struct graph *g);
 // Prints what is still due, and frees all memory.

@@ -18,37 +18,48 @@
 
 struct trace_event {
     uint64_t time;
-    uint64_t number; // of the CPU's events: orders those of the same time
     uint32_t cpu;
     uint32_t thread; // that ran on the CPU; of a switch: the one that left
     uint32_t type;   // enum trace_number, or TRACE_R_...; LOST included
     uint32_t size;   // of the fields in the record
-    bool partial; // other CPUs' events of that time are not kept: of a flight
     // The rest is 0. Of TRACE_R_CALL `function` is the entry address.
     uint8_t fields[TRACE_FIELDS_MAX];
+    bool partial; // other CPUs' events of that time are not kept: of a flight
+};
+
+struct trace_reader_cpu {
+    uint64_t last; // the time of the last event that was taken
+    // The rest is the reader's.
+    uint64_t epoch;    // of the records that were taken
+    bool known;        // there was a TIME record
+    uint32_t last_low; // of `last`: its part in a record's head
+    uint64_t until;    // all before is here
+    // The records behind the next event: during a take they may be the
+    // caller's, and are in `memory` after it.
+    const uint8_t *at, *end;
+    uint8_t *memory;
+    size_t room;
+    struct trace_event next;
+    bool is_next;
+    uint64_t next_epoch; // of the records up to here
+    uint32_t thread;
 };
 
 struct trace_reader {
     // Called with each event, and with each record of a task.
     void (*event)(void *arg, const struct trace_event *e);
     void (*task)(void *arg, const struct sprofile_task *t); // may be NULL
+    // May be NULL. With each entry of a function, before what was taken with
+    // it is delivered.
+    void (*entry)(void *arg, uint32_t function);
     void *arg;
     uint64_t events, lost;  // so far, of all CPUs
     uint64_t partial_until; // events before are partial
-    // The rest is the reader's.
-    struct {
-        uint64_t epoch;
-        uint64_t number;
-        uint32_t thread;
-        bool known;     // there was a TIME record
-        uint64_t last;  // the last event's time
-        uint64_t until; // all before is here
-    } cpu[TRACE_CPUS_MAX];
-    struct trace_event *held; // not delivered yet
-    size_t count, room;
+    struct trace_reader_cpu *cpu;
+    uint32_t cpus; // that records were taken of, and those before them
 };
 
-// The reader is zeroed but for the first three members.
+// The reader is zeroed but for the functions and `arg`.
 //
 // Takes what one read stored. Returns NULL, or a message: then some of it was
 // not understood, and what was before that is held.

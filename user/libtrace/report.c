@@ -72,7 +72,7 @@ static void put_flight(FILE *out, const struct trace_file *f)
 
     if (!f->flight.ms)
         return;
-    for (uint32_t i = 0; i < f->head.cpus; i++)
+    for (uint32_t i = 0; i < f->reader.cpus; i++)
         last = last > f->reader.cpu[i].last ? last : f->reader.cpu[i].last;
     if (last > since)
         ms = trace_file_ns(f, last - since) / 1000000;
