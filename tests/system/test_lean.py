@@ -14,10 +14,11 @@ LONG, SHORT = (1000000, 100), (1000, 60000)  # instructions of a half, rounds
 NO_HPET = ("--qemu-args", "-machine hpet=off")
 
 
-def halves(options, size, clock, *machine, smp=1):
+def halves(options, size, clock, *machine, smp=1, before=""):
     """The report, and the part of the deep half in both, with the largest error that
     chance explains by the error in the report's header."""
-    result = vm(f"profile -g -m 8 --json {options} /test/halves {size[0]} {size[1]}",
+    result = vm(f"profile -g -m 8 --json {options} {before}/test/halves "
+                f"{size[0]} {size[1]}",
                 "--icount", clock, "--timeout", "200", *machine, smp=smp)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
@@ -45,18 +46,20 @@ def test_equal_halves(source, machine, size):
 def test_throttled(size):
     """Samples taken stand for those that are not."""
     report, share, chance = halves("-F 20000", (size[0], size[1] // 5), "6")
-    assert report["throttled"] > report["taken"] / 5 and report["lost"] == 0, report
+    assert report["throttled"] > report["taken"] / 10 and report["lost"] == 0, report
     assert abs(share - 0.5) < chance < 0.06, (share, chance, report)
 
 
 @drawn
 def test_two_cpus():
-    """Ticks of a CPU are late during the other's turns, of both halves alike. (A long turn,
-    by QEMU's draw, is a lump of them: the report says so, and its error is wide.)"""
-    report, share, chance = halves("-F 20000", (1000000, 30), "3", smp=2)
+    """Ticks of a CPU are late during the other's turns, of both halves alike. (On the boot
+    CPU, which QEMU gives the first turn after each tick, and which sets the next one: so a
+    turn of the other CPU ends there. One of the boot CPU ends after 100 ms, or a PAUSE.)"""
+    report, share, chance = halves("-F 20000", (1000000, 30), "3", smp=2,
+                                   before="taskset 1 ")
     assert report["in_sampling"] > 500 and report["throttled"] == 0, report
-    assert abs(share - 0.5) < chance, (share, chance, report)
-    assert chance < 0.06 or report["late"], (chance, report)
+    assert report["late"] and report["missed"] > 500, report
+    assert abs(share - 0.5) < chance < 0.06, (share, chance, report)
 
 
 def test_fixed_distances_lean():
