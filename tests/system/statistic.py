@@ -33,3 +33,15 @@ def chi_square(found, shares):
     whole = sum(found) / sum(shares)
     return sum((n - share * whole) ** 2 / (share * whole)
                for n, share in zip(found, shares))
+
+
+def probability(n, k, share):
+    """That of n samples k are in a function with this share."""
+    return math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) +
+                    k * math.log(share) + (n - k) * math.log1p(-share))
+
+
+def chance(n, k, share):
+    """The probability of such a difference, or a larger one: twice that of its side."""
+    far = range(k, n + 1) if k > n * share else range(k + 1)
+    return min(1, 2 * math.fsum(probability(n, i, share) for i in far))

@@ -39,6 +39,8 @@ def excess(folder, options, *machine):
     first, second = halves()["half_a"], halves()["half_b"]
     hits = [at in first for at in addresses(folder / "data")
             if at in first or at in second]
+    # It first measures a round of the first half, for 16 ms: not a part of the loop.
+    hits = hits[hits.index(False) + 1:]
     runs = [sum(hits[i:i + RUN]) for i in range(0, len(hits) - RUN, RUN)]
     assert len(runs) > 1500, result
     assert abs(sum(hits) / len(hits) - 0.5) < 0.02, result

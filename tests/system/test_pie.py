@@ -117,7 +117,8 @@ def test_shares(measured, name):
     kernel = sum(m.of("[kernel]").values())
     assert set(found) <= {*LOOPS, "start", "_start", "work", "interrupted"}, m.rows
     assert sum(found.values()) + kernel > 0.98 * m.json["taken"]  # vDSO, BusyBox
-    assert sum(found.values()) > 90 and are_right(found), found
+    # So many that the next check misses the wrong shares in less than 1 of 10^7 draws.
+    assert sum(found.values()) > 500 and are_right(found), found
     wrong = {**found, "burn_a": found["burn_b"], "burn_b": found["burn_a"]}
     assert not are_right(wrong), found
     assert m.json["unknown"] == m.json["malformed"] == 0
@@ -223,13 +224,14 @@ def test_fixed_program(out):
 
 def test_mappings(out):
     """The recording has its addresses in memory, new at each start."""
-    first, *others = (mappings(out, name) for name in ("flat", "plain", "signal"))
-    assert len(first) == 1 and first[0][2] == 0x1000
-    assert {m[0][1] for m in others} != {first[0][1]}
-    both = mappings(out, "two")
-    assert len(both) == 2 and len({m[0] for m in both}) == 2
-    assert both[0][1] != both[1][1]
-    assert len(mappings(out, "exec")) == 2
+    runs = {name: mappings(out, name) for name in
+            ("flat", "plain", "signal", "jit", "dwarf", "exec", "two", "both")}
+    assert len(runs["flat"]) == 1 and runs["flat"][0][2] == 0x1000
+    assert len(runs["two"]) == 2 and len({m[0] for m in runs["two"]}) == 2
+    assert len(runs["exec"]) == 2
+    # Of 2,048 addresses two of 11 are the same in 1 of 40 draws, six in none of 10^9.
+    addresses = [m[1] for found in runs.values() for m in found]
+    assert len(addresses) == 11 and len(set(addresses)) > 5, runs
 
 
 @pytest.mark.parametrize("name", ("flat", *KINDS, "two", "both", "running"))

@@ -9,6 +9,7 @@ import pytest
 
 from machine import batch, vm
 from statistic import deviations
+from tiers import drawn
 
 WORK = "dd if=/dev/zero of=/dev/null bs=1 count=2000"
 TREE = f"-g -e @syscall/enter -c 10 --json {WORK} 2>/dev/null"
@@ -130,6 +131,7 @@ def callers(nodes, found):
     return found
 
 
+@drawn
 def test_one_of_ten(results):
     """It is drawn by chance, as calls of two kinds in turn have half of the samples each;
     each tenth call is always of the same kind."""

@@ -7,6 +7,7 @@ import pytest
 
 from machine import ROOT, TAKING, batch, vm
 from shares import LOOPS, PROGRAM, check_shares
+from statistic import FALSE_ALARM, chance
 from tiers import BOTH, drawn, realtime
 
 
@@ -73,6 +74,7 @@ def test_ratio(smp):
     assert r["cpus"] == smp
 
 
+@drawn
 def test_text():
     result = vm("profile /bin/tester", "--icount", "1", smp=1)
     lines = result.output.splitlines()
@@ -83,18 +85,20 @@ def test_text():
     assert "missed" in lines[3] and "cycles a sample" in lines[4]
     assert re.fullmatch(r"Shares:  of time, by \d+ samples: 50 % \+- [\d.]+, 10 "
                         r"% \+- [\d.]+, 1 % \+- [\d.]+ \(95 % sure\)", lines[5])
-    assert re.fullmatch(r"Check:   user 100.0 % \(ledger [\d.]+\), kernel 0.0 % "
-                        r"\(ledger [\d.]+\): no more than chance \(p = [\d.]+\)",
-                        lines[6])
-    assert lines[8].split() == ["Address", "Samples", "Percent", "Symbol"]
-    assert [line.split()[3] for line in lines[9:12]][0] == "burn_a"
-    assert lines[9].split()[0].startswith("0x")
+    # In 3 of 100 draws a sample is in the kernel; two, in 1 of 2000, are not by chance.
+    assert re.match(r"Check:   user (?:100\.0|99\.\d) % \(ledger 100\.0\), kernel 0\.\d % "
+                    r"\(ledger 0\.0\): no(?: more than chance \(p = [\d.e-]+\)|t by chance)",
+                    lines[6]), result
+    head = lines.index("  Address  Samples  Percent  Symbol")
+    assert lines[head + 1].split()[0].startswith("0x")
+    assert lines[head + 1].split()[3] == "burn_a"
 
 
 CHECKED = ("tester 60 & tester 20 & /test/call_share read 40 & "
            "for i in 1 2 3; do true; done; wait")
 
 
+@drawn
 @pytest.mark.parametrize("command,tasks", (
     (f"profile -C -F 4000 --json sh -c '{CHECKED}'", 3),
     (f"sprofile -F 4000 --json sh -c '{CHECKED}'", 3),
@@ -108,14 +112,18 @@ def test_check_by_task(command, tasks):
     """Each task's samples are compared with its exact times of the session: of tasks
     that were forked, called exec, ended or went on, they differ by chance."""
     result = vm(command, "--icount", "3", smp=1)
-    check = report(result)["check"]
-    assert check["p"] > 0.001, result
+    r = report(result)
+    check = r["check"]
+    assert r["taken"] > 5000 and check["p"] > FALSE_ALARM, result
     cells = [c for c in check["tasks"] if c.get("name") == "tester"]
     assert sum(c.get("user", 0) > 0.02 for c in cells) >= tasks - 1, check
     for c in check["tasks"]:
         low, high = c["ledger"]
         share = c["user" if "user" in c else "kernel"]
-        assert low - 0.03 < share < high + 0.03 and c["p"] >= check["p"] / 100, check
+        exact = min(max(share, low), high)
+        assert share == exact or \
+            chance(r["taken"], round(share * r["taken"]), exact) > FALSE_ALARM, check
+        assert c["p"] >= check["p"] / 100, check
 
 
 def test_random_repeats():

@@ -5,20 +5,23 @@ import re
 import pytest
 
 from machine import vm
+from statistic import deviations
+from tiers import drawn
 
 
 def small(command, mem, *options):
     return vm(command, "--no-tests", "--mem", str(mem), *options)
 
 
+@drawn
 @pytest.mark.parametrize("mem", (16, 24))
 def test_a_shell_and_a_profile(mem):
     result = small("profile tester && free | awk '/Mem:/ { print $4 }'", mem)
     assert result.status == 0, result
     samples, share = re.search(r"^ *\S+ +(\d+) +([\d.]+)%  burn_a$",
                                result.output, re.MULTILINE).groups()
-    # Half of the samples, at random distances: within six standard deviations.
-    assert abs(float(share) - 50) < 6 * 50 / (2 * int(samples)) ** 0.5, result
+    # Half of the samples, at random distances.
+    assert abs(float(share) - 50) < deviations() * 50 / (2 * int(samples)) ** 0.5, result
     assert int(result.output.split()[-1]) > 4096, result
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from machine import ROOT, vm
 from shares import SHARES, by_chance, samples
-from statistic import TICKS, chi_square, chi_square_bound, deviations
+from statistic import FALSE_ALARM, TICKS, chi_square, chi_square_bound, deviations
 from tiers import drawn, side_by_side
 
 CHAINS = f"{ROOT}/build/guest/chains"
@@ -74,6 +74,7 @@ def test_chains_on_several_cpus(smp):
 
 
 EDGE = 0.003  # allows for a program's start and end, of 10,000 samples
+SWITCHES = 0.01  # of a turn of 1 ms: into the handler, to idle and back
 
 # With 130,000 samples, shares that are wrong by one twentieth give a chi-square of 300
 # or more, with a standard deviation of 35.
@@ -143,7 +144,7 @@ def test_expected(source):
                 "--icount", "1", smp=1)
     assert result.status == 0, result
     report = json.loads(result.output[result.output.index("{\n"):])
-    assert report["taken"] > 7000 and report["missed"] == 0, report
+    assert report["taken"] > 6500 and report["missed"] == 0, report  # 7300 on average
     came = report["taken"] + report["in_sampling"]
     ticks = came + report["others"]
     chance = deviations() * math.sqrt(came * report["others"] / ticks)
@@ -153,8 +154,8 @@ def test_expected(source):
 
 
 CHECKED = """
-profile --json -F 4000 dd if=/dev/zero of=/dev/null bs=1 count=50000 2>/dev/null
-profile --json -F 4000 -g -C sh -c "ls -lR /bin; sleep 0.01" | sed '1,/^{/{/^{/!d}'
+profile --json -F 16000 dd if=/dev/zero of=/dev/null bs=1 count=50000 2>/dev/null
+profile --json -F 16000 -g -C sh -c "ls -lR /bin; sleep 0.01" | sed '1,/^{/{/^{/!d}'
 sprofile --json -F 8000 sh -c "ls -lR / 2>&1; usleep 100000" | sed '1,/^{/{/^{/!d}'
 profile --json -s lapic dd if=/dev/zero of=/dev/null bs=1 count=100000 2>/dev/null
 profile --json --fixed -F 20000 /test/call_share read 100 | sed '1,/^{/{/^{/!d}'
@@ -173,7 +174,9 @@ def test_check():
         reports.append(report)
         text = text.lstrip()[end:]
     checks = [report["check"] for report in reports]
-    assert [check["p"] >= 0.001 for check in checks] == [True] * 3 + [False] * 2, checks
+    chances = [check["p"] for check in checks]
+    # (Of the least certain, by lapic, the mean is 1e-17: 0.001 is six deviations from it.)
+    assert min(chances[:3]) > FALSE_ALARM and max(chances[3:]) < 0.001, checks
     assert checks[2]["idle"][1] > 0.3, checks
     for report, check in zip(reports, checks):
         sampled = (report["kernel"] + report["irq"]) / report["taken"]
@@ -192,9 +195,9 @@ def test_modes():
                        r"(\d+) off", result.output)
     irq, kernel, idle, off = (int(n) for n in counts.groups())
     whole = irq + kernel + idle
-    assert abs(irq / whole - 0.25) < 0.02, counts
-    assert abs(kernel / whole - 0.25) < 0.02, counts
-    assert abs(off / whole - 0.25) < 0.02, counts
+    assert whole >= 4000, counts
+    for found in irq, kernel, off:
+        assert abs(found / whole - 0.25) < by_chance(0.25, whole) + SWITCHES, counts
 
 
 @drawn

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from machine import ROOT, PATIENCE
-from statistic import FALSE_ALARM, chi_square_bound, tail
+from statistic import FALSE_ALARM, chance, chi_square_bound, deviations, tail
 from tiers import drawn
 
 STROBE = f"{ROOT}/build/strobe"
@@ -106,18 +106,21 @@ def test_exits(command):
     tool = report["tools"][0]
     assert tool["test"]["p"] > 1e-9 and tool["test_same_run"]["p"] > 1e-9, tool
     samples, exact = tool["samples"], tool["exact"]
-    # Ticks that come due in the profiler's own interrupts (1 %) hit what they interrupted.
-    due = {name: count * 20000 / 1e9 * 1.01 for name, count in exact.items()}
-    parts = [sum(due.values())], [sum(samples.values())]
-    for name in ("pagetable_release_[k]", "free_tables_[k]", "area_free_[k]",
-                 "files_unref_[k]", "release_memory_[i]"):
-        parts[0].append(due.get(name, 0))
-        parts[1].append(samples.get(name, 0))
+    # (No tick is sampled that comes due in a sampling interrupt or just behind it, which
+    # is less than a tenth of the time: docs/profiling.md, No lean.)
+    due = {name: count * 20000 / 1e9 for name, count in exact.items()}
+    whole, expected = sum(samples.values()), sum(due.values())
+    off = deviations() * math.sqrt(expected)
+    assert 0.9 * expected - off < whole < expected + off, (whole, expected)
+    ends = {name: due[name] for name in (
+        "pagetable_release_[k]", "free_tables_[k]", "area_free_[k]", "files_unref_[k]",
+        "release_memory_[i]") if name in due}
     # None is seen by chance in 1 of 10^9 draws.
-    assert sum(parts[0][1:]) > 21, parts
-    assert sum(parts[1][1:]) > 0, parts
-    for expected, found in zip(*parts):
-        assert abs(found - expected) < 5 * math.sqrt(expected) + 5, parts
+    assert sum(ends.values()) > 21, ends
+    assert any(samples.get(name) for name in ends), samples
+    for name, part in ends.items():
+        assert chance(whole, samples.get(name, 0), part / expected) > FALSE_ALARM, (
+            name, part, samples)
 
 
 CLOCK = "n=$(($(date +%s) % 1000)); while [ $n -gt 0 ]; do n=$((n - 1)); done"
