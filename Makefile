@@ -680,6 +680,12 @@ $(FUZZERS): $(B)/fuzz/%: $(B)/fuzz/tests/fuzz/host/%.c.o $(LIB_SOURCES:%=$(B)/fu
 	$(call say,LINK $@,fuzzers)
 	$(COMPILE) $(FUZZER_CC) $(FUZZER_FLAGS) -fsanitize=fuzzer $(filter %.o,$^) -lm
 
+# The host tool with the same sanitizers, for damaged files (test_damaged).
+CHECKED_TOOL := $(B)/host/strobe
+$(CHECKED_TOOL): $(NATIVE:$(B)/native/%=$(B)/host/%) $(B)/native/config
+	$(call say,LINK $@,tests)
+	$(COMPILE) gcc $(HOST_FLAGS) $(filter %.o,$^) -lm
+
 host-tests: $(HOST_TESTS) $(REPLAYS)
 	$(clear_line)
 
@@ -707,7 +713,7 @@ test-quick: all $(HOST_TESTS) $(REPLAYS) | $(DEPS)/quick
 	$(clear_line)
 	@$(PYTHON) tools/build/test quick $(HOST_TESTS) $(REPLAYS)
 
-test: all checked $(PAGES) $(HOST_TESTS) $(REPLAYS) $(SUITES) | $(DEPS)/test
+test: all checked $(PAGES) $(HOST_TESTS) $(REPLAYS) $(CHECKED_TOOL) $(SUITES) | $(DEPS)/test
 	$(clear_line)
 	@$(PYTHON) tools/build/test deterministic $(HOST_TESTS) $(REPLAYS)
 

@@ -4,28 +4,36 @@
 // child is killed for lack of a page; the kernel survives and leaks nothing.
 //
 // With the name of a disk's partition that may be written it tests that
-// alone: failalloc sata0p1.
+// alone: failalloc sata0p1. With `tools N` it tests every Nth allocation of
+// Strobe's own tools, which then end with an error, and leave no session.
 //
 // Only checked kernels have /dev/failalloc (docs/debugging.md); on others there
 // is nothing to test. The leak check at power-off finds leaks, too.
 #include "tests/guest/test.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <termios.h>
+#include <time.h>
 
+#include "include/strobe/calls.h"
 #include "include/strobe/kbox.h"
 #include "include/strobe/sensor.h"
 #include "include/strobe/trace.h"
+#include "user/libstrobe/ipc.h"
 #include "user/libstrobe/strobe.h"
+#include "user/libstrobe/sysinfo.h"
 
 #define PAGE 4096u
 #define ALLOCATIONS_MAX 3000 // more than any operation here makes
@@ -56,6 +64,7 @@ static int outcome(bool worked)
     case ENFILE:
     case EMFILE:
     case ENOBUFS:
+    case ENOLCK: // fcntl's
         return REFUSED;
     }
     dprintf(2, "errno %d: %s\n", errno, strerror(errno));
@@ -337,11 +346,10 @@ static int do_trace(void)
     return WORKED;
 }
 
-static int do_sensor(void)
+static int with_sensor(const struct sensor_layout *layout)
 {
     const char *path = "/sensors/failalloc";
-    struct sensor_request r = { .layout = { .type = SENSOR_LIST,
-                                            .list = { 256, 64 } } };
+    struct sensor_request r = { .layout = *layout };
     int fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
     if (fd < 0)
         return outcome(false);
@@ -362,11 +370,215 @@ static int do_sensor(void)
     return result;
 }
 
+static int do_sensor(void)
+{
+    return with_sensor(
+        &(struct sensor_layout){ .type = SENSOR_LIST, .list = { 256, 64 } });
+}
+
 static int do_kernel_sensors(void)
 {
     char text[256];
     int fd = open("/sensors/syscall/duration", O_RDONLY);
     return outcome(fd >= 0 && read(fd, text, sizeof(text)) > 0);
+}
+
+static int session_of(struct sprofile_options *options)
+{
+    struct profile_session s = { 0 };
+    struct sprofile_info info;
+    options->size = sizeof(*options);
+    options->rate_hz = 100;
+    options->ring_bytes = 1;
+    if (profile_begin_system(&s, options) < 0)
+        return outcome(false);
+    int result =
+        outcome(profile_info(&s, &info) >= 0 && profile_request(&s) >= 0);
+    profile_end(&s);
+    return result;
+}
+
+static int do_session_of_points(void)
+{
+    struct sprofile_options options = { .flags =
+                                            SPROFILE_O_STACKS | SPROFILE_O_DEEP,
+                                        .source = SPROFILE_POINT_SOURCE,
+                                        .event = "sched/switch" };
+    return session_of(&options);
+}
+
+static int do_session_of_machine(void)
+{
+    struct sprofile_options options = { .flags = SPROFILE_O_STACKS };
+    return session_of(&options);
+}
+
+static int do_counts(void)
+{
+    struct sprofile_count_options options = {
+        .size = sizeof(options),
+        .flags = SPROFILE_O_CHILDREN,
+        .events = 3,
+        .event = { "task-clock", "context-switches", "cycles" },
+    };
+    struct sprofile_counts counts;
+    struct profile_session s = { 0 };
+    if (profile_count_begin(&s, getppid(), &options) < 0)
+        return outcome(false);
+    int result = outcome(profile_count_read(&s, &counts) == 0);
+    profile_end(&s);
+    return result;
+}
+
+// Its code is patched: all of it is as before when it failed.
+static int do_calls(void)
+{
+    struct calls_options options = { .size = sizeof(options),
+                                     .mode = CALLS_PATHS,
+                                     .entries = 256,
+                                     .function_count = CALLS_ALL };
+    struct ipc_call call = { .method = IPC_M_SPROFILE_ALL,
+                             .arg = { SPROFILE_M_CALLS_BEGIN,
+                                      (uintptr_t)&options } };
+    int phone = kbox_connect(getpid());
+    int result = outcome(phone >= 0 && ipc_request(phone, &call) == 0);
+    if (phone >= 0)
+        close(phone);
+    return result;
+}
+
+static int do_flight(void)
+{
+    static char buffer[1 << 19];
+    struct trace_options options = { .points = 7,
+                                     .ring_bytes = 2 * PAGE,
+                                     .flight_ms = 1000 };
+    struct profile_session s = { 0 };
+    if (profile_trace_begin(&s, &options) < 0)
+        return outcome(false);
+    int result =
+        outcome(profile_trace_copy(&s, buffer, sizeof(buffer)) >= 0 &&
+                profile_trace_request(&s, buffer, sizeof(buffer)) == 0);
+    profile_end(&s);
+    return result;
+}
+
+static int do_sensor_kinds(void)
+{
+    static const struct sensor_layout layouts[] = {
+        { .type = SENSOR_SCALAR,
+          .scalar = { .kind = SENSOR_COUNTER, .bits = 64 } },
+        { .type = SENSOR_HISTOGRAM,
+          .histogram = { .lanes = 2, .x = { .bins = 64, .width = 1 } } },
+        { .type = SENSOR_RING, .ring = { .bytes = 8192 } },
+    };
+    int result = WORKED;
+    for (unsigned i = 0; i < 3 && result == WORKED; i++)
+        result = with_sensor(&layouts[i]);
+    return result;
+}
+
+// Of each node, with the names of what is below it.
+static int read_tree(const char *path)
+{
+    size_t size;
+    char *keys = sysinfo_read_keys(path), below[200];
+    if (!keys) {
+        void *data = sysinfo_read_large(path, &size);
+        free(data);
+        return outcome(data);
+    }
+    int result = WORKED;
+    for (char *key = keys; *key && result == WORKED; key += strlen(key) + 1) {
+        snprintf(below, sizeof(below), "%s.%s", path, key);
+        result = read_tree(below);
+    }
+    free(keys);
+    return result;
+}
+
+static int do_sysinfo(void)
+{
+    return read_tree("system");
+}
+
+static int do_ipc(void)
+{
+    int box = ipc_box(), phone = ipc_connect(getpid());
+    struct ipc_call call = { .method = IPC_M_USER }, got = { 0 };
+    int result = outcome(box >= 0 && phone >= 0 && ipc_call(phone, &call) == 0);
+    if (result == WORKED)
+        result = outcome(ipc_answer_next(box, &got) == 0 &&
+                         ipc_answer(box, got.id, 0) == 0 &&
+                         ipc_wait(phone, &got, 1000) == 0);
+    return result;
+}
+
+static int do_timers(void)
+{
+    timer_t timer;
+    struct itimerspec soon = { .it_value = { 0, 1000 } };
+    struct itimerval later = { .it_value = { 100, 0 } };
+    signal(SIGALRM, SIG_IGN);
+    return outcome(timer_create(CLOCK_MONOTONIC, NULL, &timer) == 0 &&
+                   timer_settime(timer, 0, &soon, NULL) == 0 &&
+                   setitimer(ITIMER_VIRTUAL, &later, NULL) == 0 &&
+                   usleep(2000) == 0 && timer_delete(timer) == 0);
+}
+
+static int do_locks(void)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_start = 10, .l_len = 10 };
+    char path[64];
+    snprintf(path, sizeof(path), "%s/script", folder);
+    int fd = open(path, O_RDWR);
+    if (fd < 0 || fcntl(fd, F_SETLK, &lock) < 0)
+        return outcome(false);
+    lock.l_type = F_UNLCK;
+    lock.l_start = 13, lock.l_len = 2; // splits it
+    return outcome(fcntl(fd, F_SETLK, &lock) == 0 && flock(fd, LOCK_EX) == 0);
+}
+
+static int do_mounts(void)
+{
+    static const char *const kinds[] = { "tmpfs", "proc", "devtmpfs" };
+    char path[64];
+    snprintf(path, sizeof(path), "%s/dir.%d", folder, getpid());
+    if (mkdir(path, 0700) < 0)
+        return outcome(false);
+    for (unsigned i = 0; i < 3; i++) {
+        if (mount("none", path, kinds[i], 0, NULL) < 0)
+            return outcome(false);
+        int fd = open("/proc/mounts", O_RDONLY);
+        char text[PAGE];
+        bool is_read = fd >= 0 && read(fd, text, sizeof(text)) > 0;
+        int error = errno;
+        close(fd);
+        if (umount(path) < 0)
+            return WRONG_ERROR;
+        errno = error;
+        if (!is_read)
+            return outcome(false);
+    }
+    return WORKED;
+}
+
+static int do_directories(void)
+{
+    static const char *const paths[] = { "/", "/dev", "/proc", "/proc/self/fd",
+                                         "/sensors" };
+    for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        DIR *d = opendir(paths[i]);
+        if (!d)
+            return outcome(false);
+        errno = 0;
+        while (readdir(d))
+            ;
+        if (errno != 0)
+            return outcome(false);
+        closedir(d);
+    }
+    return WORKED;
 }
 
 // Mounted and used; a child before this one may have been killed halfway.
@@ -416,6 +628,18 @@ static const struct operation {
     { "a trace", do_trace },
     { "a sensor", do_sensor },
     { "the kernel's sensors", do_kernel_sensors },
+    { "sensors of all kinds", do_sensor_kinds },
+    { "a session of the machine", do_session_of_machine },
+    { "a session of a trace point", do_session_of_points },
+    { "counts", do_counts },
+    { "a trace of calls", do_calls },
+    { "a flight", do_flight },
+    { "sysinfo", do_sysinfo },
+    { "calls of ipc", do_ipc },
+    { "timers", do_timers },
+    { "locks of files", do_locks },
+    { "mounts", do_mounts },
+    { "directories", do_directories },
 };
 static const struct operation disk_operation = { "a disk", do_disk };
 
@@ -527,6 +751,90 @@ static void test(const struct operation *op)
     dprintf(1, "ok %s, without each of %d allocations\n", op->name, n);
 }
 
+// --- tools ------------------------------------------------------------------
+
+// Of a tool only its status is known, not whether an allocation has failed: so
+// many runs that work are behind its last allocation.
+#define WORKING_MAX 8
+#define WORDS_MAX 16
+
+static char *const tools[][WORDS_MAX] = {
+    { "profile", "-g", "-o", "/tmp/failalloc/f", "true" },
+    { "profile", "stat", "true" },
+    { "sprofile", "-o", "/tmp/failalloc/f", "true" },
+    { "cprofile", "-F", "sys_*", "-o", "/tmp/failalloc/f", "true" },
+    { "graph", "-F", "sys_read", "true" },
+    { "trace", "record", "-e", "sched,syscall", "-o", "/tmp/failalloc/f",
+      "true" },
+    { "sensors", "record", "-o", "/tmp/failalloc/f", "/sensors/mm/free",
+      "/sensors/syscall/duration", "--", "true" },
+    { "sensors" },
+    { "top", "-b", "-n", "1", "-d", "0.1" },
+    { "tasks", "-a" },
+    { "stats", "--audit" },
+    { "sysinfo", "system" },
+};
+
+// The tool ends by itself, with an error or without, or for lack of a page.
+static int run_tool(char *const words[], int n)
+{
+    pid_t pid = fork();
+    check(pid >= 0);
+    if (pid == 0) {
+        char text[32];
+        int null = open("/dev/null", O_RDWR);
+        check(null >= 0 && dup2(null, 1) == 1 && dup2(null, 2) == 2);
+        snprintf(text, sizeof(text), "%d\n", n);
+        check(write(DEVICE_FD, text, strlen(text)) > 0);
+        close(DEVICE_FD);
+        execvp(words[0], words);
+        _exit(127);
+    }
+    int status = reap(pid);
+    if (WIFSIGNALED(status) && !killed_by(status, SIGKILL) &&
+        !killed_by(status, SIGSEGV) && !killed_by(status, SIGBUS)) {
+        dprintf(1, "FAILED %s %s, allocation %d: status %#x\n", words[0],
+                words[1] ? words[1] : "", n, status);
+        exit(1);
+    }
+    return status;
+}
+
+static bool is_measured(void)
+{
+    struct sysinfo_text text;
+    size_t sessions = 1, traces = 1;
+    free(sysinfo_read_session("system.profile.sessions", &sessions));
+    free(sysinfo_read_trace("system.profile.traces", &traces));
+    check(sysinfo_get_text("system.text", &text) == 0);
+    return sessions || traces || text.patched;
+}
+
+// Without every `step`th of its allocations.
+static void test_tool(char *const words[], int step)
+{
+    int failed = 0, last = 0;
+    for (int n = 1, working = 0; working < WORKING_MAX; n += step) {
+        check(n < ALLOCATIONS_MAX);
+        working++;
+        if (run_tool(words, n) != 0) {
+            working = 0, last = n;
+            failed++;
+        }
+    }
+    check(failed > 0);
+    // A sensor's points stay patched for some time.
+    for (int i = 0; i < 100 && is_measured(); i++)
+        usleep(100000);
+    if (is_measured()) {
+        dprintf(1, "FAILED %s leaves a session, or a patched place\n",
+                words[0]);
+        exit(1);
+    }
+    dprintf(1, "ok %s, without %d of its %d allocations\n", words[0], failed,
+            last);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], REPORT_ARG))
@@ -539,6 +847,11 @@ int main(int argc, char **argv)
     }
     check(dup2(device, DEVICE_FD) == DEVICE_FD);
     make_folder();
+    if (argc > 2 && !strcmp(argv[1], "tools")) {
+        for (unsigned i = 0; i < sizeof(tools) / sizeof(tools[0]); i++)
+            test_tool(tools[i], atoi(argv[2]));
+        return 0;
+    }
     if (argc > 1) {
         disk = argv[1];
         test(&disk_operation);

@@ -49,6 +49,20 @@ def udp(port, data, source=9999):
                 body[8:])
 
 
+def dhcp(kind, request, options, name=b"", file=b""):
+    """A server's answer of this kind (2: offer, 5: ack) to a client's request."""
+    head = struct.pack(">BBBBI4x4x4s4s4x", 2, 1, 6, 0, request, GUEST_IP, IP)
+    body = head + GUEST_MAC.ljust(16, b"\0") + name.ljust(64, b"\0") + file.ljust(128, b"\0")
+    return udp(68, body + b"\x63\x82\x53\x63" + bytes((53, 1, kind)) + options, 67)
+
+
+def asked(frame):
+    """(number, kind) of a request of DHCP, or None."""
+    if frame[23] != 17 or frame[36:38] != b"\0\x43":
+        return None
+    return struct.unpack(">I", frame[46:50])[0], frame[284]
+
+
 class Peer:
     """Answers ARP while it waits for something else. `machine`: the other end
     (monitor.Monitored), whose end is an end of waiting."""

@@ -4,6 +4,8 @@ import subprocess
 
 import pytest
 
+from checkers import FINE_CLOCK, NOTHING_LOST, options
+from damage import cases, damaged
 from machine import PATIENCE, ROOT, batch, vm
 from tiers import BOTH
 
@@ -31,6 +33,34 @@ def test_foreign_programs(results):
             results[name]
     assert results["shell goes on"].output.endswith("still here\n")
     assert results["no such program"].output == "127\n"
+
+
+# Whatever a program does that begins, it does for 20 ms, as a user.
+RUN_DAMAGED = """chmod 755 /damaged; mkdir -m 777 /tmp/own; su user -c 'cd /tmp/own
+for head in /damaged/*.of*; do
+    cat $head /damaged/rest.${head##*.of} >x; chmod 755 x
+    (exec ./x) >/dev/null 2>&1 & usleep 20000; kill -9 $! 2>/dev/null; wait $!; echo >>count
+done; wc -l <count' && stats --audit >/dev/null && echo balanced"""
+HEAD = 512  # bytes: the ELF header, and the program headers
+
+
+def test_damaged_programs(tmp_path):
+    """exec of programs whose headers are damaged: refused, or they end; the kernel that
+    looks for wrong accesses finds none, and no memory is lost."""
+    folder, count = tmp_path / "damaged", cases(60)
+    folder.mkdir()
+    for number, path in enumerate(("guest/pie", "user/tester")):
+        stripped = tmp_path / str(number)
+        subprocess.run(["i686-linux-gnu-strip", "-s", f"{ROOT}/build/{path}", "-o", stripped],
+                       check=True)
+        data = stripped.read_bytes()
+        (folder / f"rest.{number}").write_bytes(data[HEAD:])
+        for case in range(number, count, 2):
+            (folder / f"{case}.of{number}").write_bytes(damaged("elf", case, data[:HEAD]))
+    run = vm(RUN_DAMAGED, "--add", str(tmp_path), *options("addresses"), *FINE_CLOCK, smp=1,
+             timeout=PATIENCE + count)
+    assert run.status == 0 and run.output.split() == [str(count), "balanced"], run
+    assert NOTHING_LOST in run.console, run
 
 
 def test_unknown_argument():

@@ -6,6 +6,7 @@ import pytest
 
 from machine import vm
 from checkers import FINE_CLOCK, NOTHING_LOST, options
+from damage import cases
 from tiers import realtime
 
 # Steps of start-up, by the function that calls all their allocations: of those with
@@ -61,6 +62,18 @@ def test_network_stack():
     invariant of its own, so kernel/net/timers.c needs none."""
     result = checked("/test/udp", "fail_alloc=1,net_stack_start", smp=1)
     assert result.status == 0 and "ok " in result.output and nothing_lost(result), result
+
+
+TOOLS_STEP = 60  # of their allocations, in `make test`
+
+
+def test_tools():
+    """Strobe's tools without one of their own allocations: they end, with an error or
+    killed for lack of a page, and leave no session and no memory. CASES=1: each one."""
+    result = checked(f"/test/failalloc tools {cases(TOOLS_STEP)}", smp=1)
+    assert result.status == 0 and nothing_lost(result), result
+    for tool in "profile", "sprofile", "cprofile", "trace", "sensors", "top", "sysinfo":
+        assert re.search(rf"^ok {tool}, without [1-9]", result.output, re.MULTILINE), result
 
 
 def test_sensors_from_start_up_on():

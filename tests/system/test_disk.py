@@ -6,6 +6,7 @@ import re
 import pytest
 
 from checkers import NOTHING_LOST, options
+from damage import cases, damaged
 from disk_images import (BASIC_DATA, LINUX, SECTOR, check, clean, make_fat, make_gpt, mbr, mtools,
                          put, take, writers)
 from machine import vm
@@ -245,6 +246,45 @@ def test_bad_sectors(tmp_path):
     text = b"".join(b"%d\n" % n for n in range(1, 20001))
     assert mtools("mtype", volume, "::1").stdout == text + b"more\n"
     assert all(mtools("mtype", volume, f"::{n}").stdout == text for n in range(2, 7))
+
+
+# Partitions between which nothing may be written.
+EACH = 16  # the kernel uses no more of a disk
+SMALL, GAP, GUARD = 256, 8, b"\xa5" * SECTOR
+USE_DAMAGED = """until sysinfo system.disks | grep -q sata0p{count}; do sleep 0.1; done
+mkdir /tmp/m; for i in $(seq {count}); do
+    mount -t vfat sata0p$i /tmp/m || continue; echo >>/tmp/mounted
+    cd /tmp/m; ls -lR; cat * */*; echo more >>text; cp text new; mkdir d; mv new d; rm -r d folder
+    truncate -s 9000 text; cd /; umount /tmp/m || echo not unmounted >&3
+done >/dev/null 2>&1 3>/tmp/problems; wc -l </tmp/mounted; cat /tmp/problems
+""" + BALANCED
+
+
+def test_damaged_file_systems(tmp_path):
+    """Mounted and written: nothing outside of them is; errors end in errors."""
+    fat = make_fat(tmp_path / "fat", "-F", "12", "-s", "1", kilobytes=SMALL // 2)
+    (tmp_path / "text").write_text("text\n" * 1000)
+    mtools("mmd", fat, "::folder")
+    for place in "text", "folder/a long name of a file":
+        mtools("mcopy", fat, tmp_path / "text", f"::{place}")
+    whole, used = open(fat, "rb").read(), 24 * SECTOR
+    places = [2048 + n * (SMALL + GAP) for n in range(EACH)]
+    for first in range(0, cases(EACH), EACH):
+        disk = make_gpt(tmp_path / "disk", 40000, [(BASIC_DATA, at, SMALL) for at in places])
+        with open(disk, "r+b") as file:
+            for number, at in enumerate(places, first):
+                data = damaged("fat", number, whole[:used]) + whole[used:]
+                file.seek(at * SECTOR)
+                file.write(data[:SMALL * SECTOR].ljust(SMALL * SECTOR, b"\0") + GUARD * GAP)
+        run = vm(USE_DAMAGED.format(count=EACH), "--sata-disk", disk,
+                 *options("addresses"), smp=1)
+        assert run.status == 0 and re.fullmatch(r"\d+\nbalanced\n", run.output), run
+        assert int(run.output.split()[0]) > EACH / 10, run
+        assert NOTHING_LOST in run.console, run
+        with open(disk, "rb") as file:
+            for at in places:
+                file.seek((at + SMALL) * SECTOR)
+                assert file.read(GAP * SECTOR) == GUARD * GAP, (first, at)
 
 
 FAULTS = DISK + """disk; for i in $(seq 20); do seq 4000 >/disk/$i; done

@@ -7,6 +7,7 @@ import pytest
 
 import peer
 from checkers import options
+from damage import cases, damaged
 from machine import vm
 from monitor import Monitored
 from tiers import realtime
@@ -15,7 +16,8 @@ SERVER = """/test/udp serve; echo status $?; sysinfo system.net
 stats --audit && echo balanced; sysinfo system.errors"""
 QUEUE = 32  # of 1400 bytes, in 2 KiB of memory each, of 64 KiB
 SENT = 200
-FLOOD = 3000
+FLOOD = cases(3000)
+ANSWERS = cases(1000)  # of a hostile DHCP server
 
 
 def facts(text):
@@ -96,6 +98,55 @@ def test_traffic(kernel, smp, seed=1):
     assert int(found["queue_full"]) == SENT - QUEUE and found["missed"] == "0", result
     for reason in "checksum", "malformed", "unwanted", "no_socket":
         assert int(found[reason]) > 0, result
+
+
+# Mask, gateway, lease, server; the times of renewal.
+LEASE = bytes((1, 4, 255, 255, 255, 0, 3, 4, *peer.IP, 51, 4, 0, 1, 0, 0, 54, 4, *peer.IP, 255))
+
+
+def hostile_answer(number, request):
+    """An answer to a request that is under way, whose options may be damaged, without an
+    end, in the fields of names (52), or cut off; three in four have right sums."""
+    draw = random.Random(f"dhcp {number}")
+    kind = draw.choice((2, 2, 5, 5, 6, draw.randrange(256)))
+    options = draw.choice((LEASE, LEASE[:-1], bytes((52, 1, draw.randrange(5))) + LEASE,
+                           draw.randbytes(draw.randrange(500)), LEASE * 20,
+                           bytes((draw.randrange(256), draw.randrange(256))) * 30))
+    data = damaged("dhcp", number, options) if draw.randrange(4) else options
+    frame = peer.dhcp(kind, request, data, draw.randbytes(64), draw.randbytes(128))
+    # (An empty datagram ends QEMU's socket.)
+    return damaged("frame", number, frame)[:1500].ljust(14) if draw.randrange(4) == 0 else frame
+
+
+@realtime()
+def test_hostile_dhcp():
+    """Answers that lie and are damaged, before the machine has an address and when it has
+    one: it then has what an honest server gave it, or the hostile one."""
+    other, number = peer.Peer(), 0
+    with Monitored(SERVER, "--net", other.netdev, "--kargs", "net=dhcp",
+                   *options("addresses"), smp=1) as m:
+        other.machine = m
+        m.wait_for("net: link up, 1000 Mbit/s$")
+        m.wait_for("port 7 is served$")
+        while "net: address 10.0.0.2/" not in m.console():
+            frame = other.frame(30)
+            if not frame or not (request := peer.asked(frame)):
+                continue
+            for number in range(number, number + 40):
+                other.send(hostile_answer(number, request[0]))
+            if number > 40:
+                other.send(peer.dhcp(2 if request[1] == 1 else 5, request[0], LEASE))
+        for number in range(number, ANSWERS):
+            other.send(hostile_answer(number, request[0]))
+            if number % 20 == 19:
+                other.ping(number)
+                other.echo(b"still there")
+        other.send(peer.udp(7, b"end"))
+        result = m.result()
+    assert "status 0\n" in result.output and "balanced\n" in result.output, result
+    found = facts(result.output)
+    assert found["missed"] == "0" and \
+        int(found["in_packets"]) + int(found["bad"]) >= number, result
 
 
 @realtime()

@@ -7,9 +7,12 @@ import select
 import signal
 import socket
 import subprocess
+import threading
+import time
 
 import pytest
 
+from damage import cases
 from machine import PATIENCE, ROOT, Console
 from tiers import realtime
 
@@ -166,6 +169,87 @@ def test_strangers(network, tmp_path):
     assert status == 1 and "no answer: does remote run there, with this key?" in errors
     assert os.listdir(tmp_path) == ["data"]
     assert (tmp_path / "data").read_text() == "before"
+    status, output, errors = network.run("top", "--", "-n", "1")
+    assert status == 0 and "remote" in output, errors
+
+
+class Relay(threading.Thread):
+    """A way between client and machine, UDP on both sides, that keeps what it has carried,
+    in other sessions, too. Of the machine's datagrams and the client's it sends a part
+    twice, cut, forged, late, or not at all, and old ones beside them."""
+
+    def __init__(self, port, seed):
+        super().__init__(daemon=True)
+        self.draw, self.kept, self.count = random.Random(seed), [], 0
+        self.machine, self.client, self.late, self.over = port, None, [], False
+        self.sides = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+        self.sides[0].bind(("127.0.0.1", 0))
+        self.sides[1].connect(("127.0.0.1", port))
+        self.port = self.sides[0].getsockname()[1]
+
+    def send(self, side, data):
+        if side == 1:
+            self.sides[1].send(data)
+        elif self.client:
+            self.sides[0].sendto(data, self.client)
+
+    def hostile(self, data):
+        """A datagram that was changed, or of earlier."""
+        how = self.draw.randrange(5)
+        if how == 0:
+            return data[:self.draw.randrange(len(data))]
+        if how == 1 or not self.kept:
+            return data + self.draw.randbytes(self.draw.randrange(1, 50))
+        if how == 2:
+            return self.draw.choice(self.kept)
+        changed = bytearray(data if how == 3 else self.draw.choice(self.kept))
+        changed[self.draw.randrange(len(changed))] ^= 1 << self.draw.randrange(8)
+        return bytes(changed)
+
+    def carry(self, to, data):
+        for _ in range(self.draw.randrange(4)):
+            self.count += 1
+            self.send(to, self.hostile(data))
+        if self.draw.randrange(50) == 0:  # lost
+            return
+        delay = self.draw.random() * 0.2 if self.draw.randrange(4) == 0 else 0
+        self.late.append((time.monotonic() + delay, to, data))
+        if len(self.kept) < 2000:
+            self.kept.append(data)
+
+    def run(self):
+        while not self.over:
+            for side in select.select(self.sides, [], [], 0.02)[0]:
+                data, sender = side.recvfrom(4096)
+                if side is self.sides[0]:
+                    self.client = sender
+                self.carry(int(side is self.sides[0]), data)
+            now, late = time.monotonic(), self.late
+            self.late = [one for one in late if one[0] > now]
+            for _, to, data in sorted(one for one in late if one[0] <= now):
+                self.send(to, data)
+
+
+def test_hostile_way(network, tmp_path):
+    """Datagrams that are replayed, also of another session, cut, forged and late neither
+    begin a session nor change a file: what has come of it is whole, in order, and what
+    has not is counted."""
+    relay = Relay(network.port, 1)
+    relay.start()
+    name, network.name = network.name, f"127.0.0.1:{relay.port}"
+    try:
+        for number in range(cases(2)):
+            path = str(tmp_path / f"{number}")
+            status, output, errors = network.run("record", "-F", "500", "-o", path, "--",
+                                                 "sh", "-c", "echo printed; usleep 500000; "
+                                                 "exit 7")
+            assert status == 7 and output == "printed\n", (status, output, errors)
+            text = report(path)
+            assert "Cut off" not in text and "before the end" not in text, text
+    finally:
+        relay.over, network.name = True, name
+        relay.join()
+    assert relay.count > 20 * cases(2), relay.count
     status, output, errors = network.run("top", "--", "-n", "1")
     assert status == 0 and "remote" in output, errors
 

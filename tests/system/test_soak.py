@@ -72,6 +72,9 @@ WRONG = {
                                               r"\g<1>stopped\g<2>", text,
                                               flags=re.MULTILINE)),
               "task 1 init is left, stopped"),
+    "a session": (lambda text: text.replace("state after\n", "state after\nleft: traces: 1\n"),
+                  "^left: traces: 1"),
+    "a patched place": (add(r"^patched +(\d+)", 1), "patched at 1 places"),
     "user time": (add(r'"user-time", "counted": true, "value": (\d+)', 3),
                   "session of stat: user and kernel"),
     "no call": (lambda text: re.sub(

@@ -233,6 +233,7 @@ mkdir /usb; mount -t vfat none /usb && seq 20000 >/usb/file && cd /usb && cp fil
 echo x | dd of=file bs=1 seek=390000 2>/dev/null || echo no room
 truncate -s 390000 file || echo no room; truncate -s 4G file || echo no room
 stat -c %s file; seq 20000 | cmp - file; seq 60000 >fill || echo full
+sprofile -o full.data -- ls -R /proc >/dev/null || echo full; rm full.data
 mkdir folder || echo full; rm fill; mkdir folder; ls; cd /; sync
 mkdir /tmp/other; mount -t vfat 1-4 /tmp/other; mount -t vfat none /tmp/other
 sprofile -o /usb/p.data -- sh -c 'until [ -e /tmp/end ]; do sleep 0.1; done' >/dev/null &
@@ -253,6 +254,7 @@ def test_no_memory_and_no_room(tmp_path):
 no room
 no room
 108894
+full
 full
 full
 copy

@@ -172,6 +172,21 @@ def test_nothing_is_left_of_a_machine_that_is_killed(tmp_path):
     assert not folder.exists() and has_ended(others)
 
 
+def test_nothing_is_left_of_a_fuzzer_that_is_killed(tmp_path):
+    """Neither its machine, nor the folders of both."""
+    fuzzer = subprocess.Popen(
+        [f"{ROOT}/tools/fuzz", "--smp", "1", "--calls", "100000000"], text=True,
+        stdin=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)})
+    until(lambda: children(fuzzer.pid).get("vm") and
+          any("qemu" in name for name in children(children(fuzzer.pid)["vm"])))
+    machine = children(fuzzer.pid)["vm"]
+    [qemu] = [pid for name, pid in children(machine).items() if "qemu" in name]
+    assert len(list(tmp_path.iterdir())) == 2
+    fuzzer.kill()
+    fuzzer.wait()
+    until(lambda: has_ended(machine) and has_ended(qemu) and not list(tmp_path.iterdir()))
+
+
 def test_panic():
     """The end of init is a panic."""
     result = vm("true", "--kargs", "init=/bin/true")

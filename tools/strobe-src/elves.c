@@ -3,6 +3,7 @@
 
 #include "lib/build_id.h"
 #include "lib/elf.h"
+#include "user/libstrobe/map_rest.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +66,10 @@ const void *file_map(const char *path, size_t *size)
             at = mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     }
     close(fd);
-    return at != MAP_FAILED ? at : NULL;
+    if (at == MAP_FAILED)
+        return NULL;
+    forbid_rest(at, *size);
+    return at;
 }
 
 void file_unmap(const void *bytes, size_t size)

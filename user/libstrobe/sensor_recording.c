@@ -1,6 +1,8 @@
 // Reading files of `sensors record`: see sensor_recording.h.
 #include "sensor_recording.h"
 
+#include "map_rest.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -275,6 +277,7 @@ const char *recording_open(struct recording *r, const char *path)
     close(fd);
     if (r->file == MAP_FAILED)
         return "it is not from `sensors record`";
+    forbid_rest(r->file, r->size);
     const char *problem = read_all(r);
     if (problem)
         recording_close(r);

@@ -281,7 +281,8 @@ static void print_counts(const struct recording *r)
                 ", and %" PRIu64 " THROTTLED: events took more than a quarter "
                 "of a CPU's time (fewer -e)",
                 info->throttled);
-    fprintf(stderr, ", in %s", r->settings->output);
+    fprintf(stderr, ", %sin %s", r->out.error ? "not all of them " : "",
+            r->settings->output);
     if (r->settings->options.flight_ms)
         fprintf(stderr, "; %" PRIu64 " older ones are not kept",
                 info->overwritten);
