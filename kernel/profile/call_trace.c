@@ -416,7 +416,7 @@ int call_trace_reset(void)
 
 static void fill_name(struct calls_name *n)
 {
-    struct ksym_function f = { 0 };
+    struct ksym_function f = { .name = "" };
     u32 start = ksym_find_function(n->address, &f);
     n->length = start ? MIN(f.name_length, sizeof(n->name) - 1) : 0;
     memcpy(n->name, f.name, n->length);

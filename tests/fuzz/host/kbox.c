@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include <strobe/calls.h>
+
 #define CALLS_MAX 64u
 #define USER_BYTES 4096u // the caller's memory, from address 0 on
 
@@ -270,6 +272,12 @@ int call_trace_reset(void)
 {
     REQUIRE(permitted());
     return traces ? 0 : -ESHUTDOWN;
+}
+
+int call_trace_names(u32 list UNUSED, u32 count)
+{
+    REQUIRE(permitted());
+    return count > CALLS_NAMES_MAX ? -EINVAL : 0;
 }
 
 // --- calls -------------------------------------------------------------------
