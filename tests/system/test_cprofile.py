@@ -22,9 +22,9 @@ SCRIPTS = {
     "tables": f"cprofile -1 -n 3 {COPY.format(9)}",
     "functions": f"cprofile -1 -f -c -n 2 -F 'sys_*' {COPY.format(50)}",
     "names": f"cprofile -1 -f -a -n 0 -F 'sys_*' {COPY.format(50)}",
-    "ordered": f"cprofile -1 -p -O -n 0 -F 'sys_write,kernel/fs/*' "
+    "ordered": f"cprofile -1 -p -O -n 0 -F 'sys_write,kernel/fs/*,!kernel/fs/pipe*' "
                f"{COPY.format(9)}",
-    "whole": f"cprofile -1 -p -O -i -n 0 -F 'sys_write,kernel/fs/*' "
+    "whole": f"cprofile -1 -p -O -i -n 0 -F 'sys_write,kernel/fs/*,!kernel/fs/pipe*' "
              f"{COPY.format(9)}",
     "tree": f"cprofile -1 -g {COPY.format(9)}",
     "sleep": "cprofile --json -1 -F sys_nanosleep,sys_clock_nanosleep* "
