@@ -324,6 +324,7 @@ def test_without_the_plugin(tmp_path, plugin):
     copy = tmp_path / "tools/vm"
     copy.write_text(pathlib.Path(f"{ROOT}/tools/vm").read_text())
     copy.chmod(0o755)
+    (tmp_path / "tools/own_folder.py").symlink_to(f"{ROOT}/tools/own_folder.py")
     for name in ("kernel.elf", "initrd", "tests.cpio"):
         (tmp_path / "build" / name).symlink_to(f"{ROOT}/build/{name}")
     if plugin is not None:

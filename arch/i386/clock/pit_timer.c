@@ -200,6 +200,8 @@ static NOTRACE bool is_past_due(void)
 static NOTRACE bool pit_serve(struct timer *t)
 {
     u32 flags;
+    if (!opened) // it was on its way when the timer was stopped
+        return false;
     if (opened & TIMER_RANDOM)
         return next_in_row(t);
     if (!(opened & TIMER_ONESHOT))
