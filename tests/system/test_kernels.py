@@ -54,6 +54,7 @@ def test_an_old_kernel_is_not_tested(tmp_path, age):
     for folder in "tools", "build":
         (tmp_path / folder).mkdir()
     shutil.copy(VM, tmp_path / "tools")
+    shutil.copy(f"{ROOT}/tools/own_folder.py", tmp_path / "tools")
     (tmp_path / "build/kernel.elf").touch()
     if age:
         (tmp_path / "build/kernel-test.elf").touch()
