@@ -4,6 +4,7 @@
 // is killed.
 #include "fuzz.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -120,7 +122,31 @@ static int new_sensor(uint32_t lane)
     return open(sensor_path(lane), O_CREAT | O_RDWR, 0666);
 }
 
-static void open_descriptors(int sensor)
+// What is opened outside of the jail, because it has none of it.
+struct outside {
+    int sensor, kernel[2];
+};
+
+static struct outside open_outside(uint32_t lane, struct draw *d)
+{
+    struct outside o = { .sensor = new_sensor(lane) };
+    for (uint32_t i = 0; i < 2; i++)
+        o.kernel[i] = open_some_sensor(d);
+    return o;
+}
+
+// Only one lane's can be bound to a port at a time.
+static int new_socket(uint32_t port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    (void)!bind(fd, (struct sockaddr *)&address, sizeof(address));
+    return fd;
+}
+
+static void open_descriptors(struct outside o)
 {
     int pipes[4] = { -1, -1, -1, -1 };
     (void)!pipe2(pipes, O_NONBLOCK);
@@ -142,7 +168,11 @@ static void open_descriptors(int sensor)
         open("/dev/statclock", O_RDONLY | O_NONBLOCK),
         open("/d/b", O_RDWR | O_APPEND),
         -100, // AT_FDCWD
-        sensor,
+        o.sensor,
+        o.kernel[0],
+        o.kernel[1],
+        new_socket(PORT),
+        new_socket(PORT + 1),
     };
     memcpy(descriptors, fds, sizeof(fds));
 }
@@ -206,9 +236,9 @@ static void lead(const struct episode *e, uint32_t lane)
     leave_other_lanes(lane);
     ops = episode_ops(e);
     op_count = e->count;
-    int sensor = new_sensor(lane);
+    struct outside outside = open_outside(lane, &d);
     enter_jail(lane);
-    open_descriptors(sensor);
+    open_descriptors(outside);
     map_memory();
     limit(RLIMIT_NPROC, TASKS_MAX);
     limit(RLIMIT_FSIZE, FILE_BYTES);

@@ -26,9 +26,11 @@
 #define EPISODE_OPS 400u
 #define LANES 16u
 #define WORKERS 4u
-#define SLOTS 17u     // of descriptors
+#define SLOTS 21u     // of descriptors
 #define CALLS_MAX 512 // of the table
 #define ARGUMENTS 6u
+#define PORT \
+    5000u // a socket of the episode is bound to it, and one to the next
 #define FUNCTIONS_MAX 4096u // of the kernel that the fuzzer knows
 
 // --- operations
@@ -68,7 +70,10 @@
     T(adjustment) /* struct timex */                            \
     T(filesystem) /* a string: its type */                      \
     T(request)    /* an ioctl's, also SENSOR_CREATE's */        \
-    T(text)       /* bytes, no path */
+    T(text)       /* bytes, no path */                          \
+    T(address)    /* struct sockaddr_in: of this machine */     \
+    T(message)    /* struct msghdr */                           \
+    T(disk)       /* a string: a disk's name, or "none" */
 
 enum token_kind {
 #define TOKEN_ENUM(name) TOKEN_##name,
@@ -201,6 +206,10 @@ bool end_all_tasks(void);
 void storm_begin(uint32_t seed);
 bool storm_is(pid_t process_group);
 void storm_end(void);
+
+// Opens one of the machine's sensors for reading. Returns -1 where it cannot be
+// (another user's, or no more).
+int open_some_sensor(struct draw *d);
 
 // --- memory of the kernel (memory.c)
 

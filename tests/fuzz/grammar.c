@@ -73,6 +73,8 @@ struct choice {
         1030, 1031, 1032, 36, 37, 38
 #define PAGES 1, PAGE, PAGE, 2 * PAGE, 3 * PAGE, 8 * PAGE, 64 * PAGE, 5000
 #define AT_FLAGS 0x100, 0x200, 0x400, 0x800, 0x1000
+#define MESSAGE_FLAGS 2, 0x20, 0x40, 0x40, 0x4000, 1
+#define SOCKET_OPTIONS 2, 3, 4, 6, 7, 8, 9, 20, 21, 66, 67
 #define WAIT_FLAGS 1, 2, 4, 8, 0x1000000, 0x40000000
 
 static const struct choice choices[] = {
@@ -213,7 +215,7 @@ static const struct choice choices[] = {
     ONE("access", 1, 0, 1, 2, 4),
     ONE("faccessat", 2, 0, 1, 2, 4),
     ONE("faccessat2", 2, 0, 1, 2, 4),
-    IS("mount", 0, text),
+    IS("mount", 0, disk),
     IS("mount", 2, filesystem),
     ONE("mount", 3, 0, 0, 0, 1, 0x20, 0x1000),
     ONE("umount2", 1, 0, 0, 1, 2, 4, 8),
@@ -313,13 +315,40 @@ static const struct choice choices[] = {
     ONE("ipc_box", 0, 0, 0, 0, 1),
     ONE("ipc_irq", 1, 0, 1, 4, 8, 32, 33, 40, 255, 256),
     ONE("ipc_irq", 2, 0, 1),
+    ONE("socket", 0, 2, 2, 2, 1, 10),
+    ONE("socket", 1, 2, 2, 2, 0x802, 0x80002, 1),
+    ONE("socket", 2, 0, 0, 17, 6),
+    IS("bind", 1, address),
+    ONE("bind", 2, 16, 16, 16, 8, 128),
+    IS("connect", 1, address),
+    ONE("connect", 2, 16, 16, 16, 8),
+    IS("sendto", 4, address),
+    ONE("sendto", 5, 16, 16, 0, 8),
+    SOME("sendto", 3, MESSAGE_FLAGS),
+    IS("sendmsg", 1, message),
+    SOME("sendmsg", 2, MESSAGE_FLAGS),
+    IS("recvfrom", 4, memory),
+    IS("recvfrom", 5, words),
+    SOME("recvfrom", 3, MESSAGE_FLAGS),
+    IS("recvmsg", 1, message),
+    SOME("recvmsg", 2, MESSAGE_FLAGS),
+    IS("getsockname", 2, words),
+    IS("getpeername", 2, words),
+    ONE("getsockopt", 1, 1, 1, 0, 17),
+    ONE("getsockopt", 2, SOCKET_OPTIONS),
+    IS("getsockopt", 4, words),
+    ONE("setsockopt", 1, 1, 1, 0, 17),
+    ONE("setsockopt", 2, SOCKET_OPTIONS),
+    IS("setsockopt", 3, time),
+    ONE("setsockopt", 4, 4, 8, 16),
+    ONE("shutdown", 1, 0, 1, 2),
     ONE("profile", 1, 0, 0x8048000, 0x8049000),
     ONE("profile", 2, 0, 0x8050000, 0x804a000),
 };
 
 static const char *const descriptor_calls[] = {
     "open", "openat",      "creat",   "dup",          "dup2",
-    "dup3", "ipc_connect", "ipc_box", "kbox_connect",
+    "dup3", "ipc_connect", "ipc_box", "kbox_connect", "socket",
 };
 static const char *const fatal_calls[] = {
     "exit", "exit_group", "execve", "sigreturn", "rt_sigreturn",

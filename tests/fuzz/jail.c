@@ -53,8 +53,8 @@ static void put_program(const char *path)
 static void put_devices(void)
 {
     static const char *const devices[] = {
-        "null", "zero",      "full", "random", "tty",
-        "tty0", "statclock", "rtc",  "rtc0",   "failalloc",
+        "null",      "zero", "full", "random",    "tty",    "tty0",
+        "statclock", "rtc",  "rtc0", "failalloc", "keymap",
     };
     char from[32];
     struct stat s;

@@ -94,6 +94,7 @@ static void settle(void)
         bool good = true;
         for (size_t c = 0; c < after.count; c++)
             good &= more_objects(&after.caches[c]) <= OBJECTS_MAX;
+        good &= after.m.buffer <= before.m.buffer + OWN_BYTES;
         if (good)
             return;
         nanosleep(&(struct timespec){ 0, 10000000 }, NULL);

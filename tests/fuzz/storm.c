@@ -1,11 +1,16 @@
-// Sampling and counting sessions, of the machine and of tasks, at up to 20 kHz,
-// and call traces, that begin and end while operations are made. They use the
-// interface correctly; operations also misuse it.
+// Sampling and counting sessions, of the machine and of tasks, at up to 20 kHz
+// and at trace points, traces of calls and of events, and readers of sensors,
+// that begin and end while operations are made. They use the interface
+// correctly; operations also misuse it.
 #include "fuzz.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -49,6 +54,14 @@ static void sample(struct draw *d)
     };
     size_t sum = 0;
 
+    if (draw_below(d, 4) == 0) {
+        static const char *const points[] = { "sched/switch", "page/fault",
+                                              "irq/exit", "heap/alloc:bytes",
+                                              "syscall/enter" };
+        strcpy(o.source, SPROFILE_POINT_SOURCE);
+        strcpy(o.event, points[draw_below(d, 5)]);
+        o.period = 1 + draw_below(d, 100);
+    }
     if ((draw_below(d, 2) ? profile_begin_system(&s, &o)
                           : profile_begin(&s, some_target(d), &o)) < 0)
         return; // the task is gone
@@ -100,9 +113,76 @@ static void trace(struct draw *d)
         tracing_end(phone);
 }
 
+int open_some_sensor(struct draw *d)
+{
+    char path[300];
+    uint32_t count = 0;
+    int fd = -1;
+    DIR *all = opendir("/sensors");
+
+    if (all == NULL)
+        return -1;
+    // The n-th is taken with a chance of 1 / n: each is as likely.
+    for (struct dirent *e; (e = readdir(all)) != NULL;) {
+        if (e->d_name[0] == '.' || draw_below(d, ++count) != 0)
+            continue;
+        snprintf(path, sizeof(path), "/sensors/%s", e->d_name);
+    }
+    closedir(all);
+    if (count > 0)
+        fd = open(path, O_RDONLY);
+    return fd;
+}
+
+static void watch_a_sensor(struct draw *d)
+{
+    char bytes[512];
+    int fd = open_some_sensor(d);
+    if (fd < 0)
+        return;
+    const volatile uint32_t *map =
+        mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
+    for (uint32_t n = draw_below(d, 4); n > 0; n--) {
+        some_time(d);
+        (void)!pread(fd, bytes, sizeof(bytes), 0);
+        if (map != MAP_FAILED)
+            (void)map[draw_below(d, PAGE / 4)];
+    }
+    close(fd); // the map stays until the task ends
+}
+
+static void trace_events(struct draw *d)
+{
+    static uint32_t functions[TRACED_MAX];
+    struct profile_session s = { 0 };
+    struct trace_options o = {
+        .task = draw_below(d, 4) ? 0 : (uint32_t)some_target(d),
+        .points = draw_word(d) & TRACE_ALL_POINTS,
+        .ring_bytes = 8192u << draw_below(d, 6),
+        .flight_ms = draw_below(d, 4) ? 0 : 1 + draw_below(d, 20),
+    };
+    if (draw_below(d, 2)) {
+        o.functions = (uint32_t)functions;
+        o.function_count = some_functions(d, functions, TRACED_MAX);
+    }
+    static char buffer[65536];
+    if (profile_trace_begin(&s, &o) < 0)
+        return; // another trace, or the task is gone
+    for (uint32_t n = draw_below(d, 4); n > 0; n--) {
+        some_time(d);
+        if (o.flight_ms == 0 &&
+            profile_trace_request(&s, buffer, sizeof(buffer)) == 0)
+            profile_trace_answer(&s, 10);
+    }
+    if (draw_below(d, 4))
+        profile_end(&s);
+    else
+        close(s.phone);
+}
+
 static void use_a_tool(struct draw *d)
 {
-    switch (draw_below(d, 8)) {
+    switch (draw_below(d, 12)) {
     case 0:
     case 1:
         trace(d);
@@ -110,6 +190,14 @@ static void use_a_tool(struct draw *d)
     case 2:
     case 3:
         count(d);
+        break;
+    case 4:
+    case 5:
+        trace_events(d);
+        break;
+    case 6:
+    case 7:
+        watch_a_sensor(d);
         break;
     default:
         sample(d);

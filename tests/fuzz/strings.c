@@ -62,7 +62,12 @@ static const char *const names[] = {
     "dev/failalloc",
 };
 
-static const char *const filesystems[] = { "tmpfs", "tmpfs", "proc", "" };
+static const char *const filesystems[] = { "tmpfs", "tmpfs", "proc",
+                                           "",      "vfat",  "vfat" };
+// tools/fuzz gives the first one to the machine.
+static const char *const disks[] = { "sata0", "sata0", "sata0p1", "none", "" };
+#define ONE_OF(d, list) list[draw_below(d, sizeof(list) / sizeof(*list))]
+
 static void put_path(struct draw *d, char *at)
 {
     uint32_t what = draw_below(d, 64);
@@ -73,8 +78,7 @@ static void put_path(struct draw *d, char *at)
         return;
     }
     *at = '/'; // half of them are absolute
-    strcpy(at + draw_below(d, 2),
-           names[draw_below(d, sizeof(names) / sizeof(*names))]);
+    strcpy(at + draw_below(d, 2), ONE_OF(d, names));
     if (what == 1)
         at[draw_below(d, (uint32_t)strlen(at) + 1)] = (char)draw_word(d);
 }
@@ -125,7 +129,9 @@ uint32_t put_string(struct worker *w, struct draw *d, uint32_t kind,
     else if (kind == TOKEN_node)
         put_node(d, (char *)at);
     else if (kind == TOKEN_filesystem)
-        strcpy((char *)at, filesystems[draw_below(d, 4)]);
+        strcpy((char *)at, ONE_OF(d, filesystems));
+    else if (kind == TOKEN_disk)
+        strcpy((char *)at, ONE_OF(d, disks));
     else
         put_text(d, at);
     w->last_length = (uint32_t)strlen((char *)at);

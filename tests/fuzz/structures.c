@@ -2,6 +2,7 @@
 // in bytes.
 #include "values.h"
 
+#include <arpa/inet.h>
 #include <signal.h>
 #include <string.h>
 
@@ -162,6 +163,33 @@ static uint32_t put_event(struct draw *d, uint32_t *at)
     at[3] = own_lane->progress[draw_below(d, WORKERS)].tid;
     return 64;
 }
+
+static uint32_t put_address(struct draw *d, uint32_t *at)
+{
+    uint16_t *half = (uint16_t *)at;
+    memset(at, 0, 16);
+    half[0] = (uint16_t)(draw_below(d, 16) ? 2 : draw_below(d, 12)); // AF_INET
+    half[1] = htons((uint16_t)PICK(d, PORT, PORT, PORT + 1, 0, 1, 67, 68));
+    at[1] = htonl(PICK(d, 0x7f000001, 0x7f000001, 0x7f000001, 0, 0x7f000002,
+                       0x0a00020f, 0xffffffff, 0xe0000001));
+    return 16;
+}
+
+static uint32_t put_message(struct worker *w, struct draw *d, uint32_t *at)
+{
+    uint32_t *address = at + 8, *parts = at + 12;
+    memset(at, 0, 32);
+    put_address(d, address);
+    put_iovec(w, d, parts);
+    at[0] = draw_below(d, 4) ? (uint32_t)address : 0;
+    at[1] = PICK(d, 16, 16, 0, 8, 128);
+    at[2] = (uint32_t)parts;
+    at[3] = PICK(d, 0, 1, 2, 8, 1025);
+    at[4] = draw_below(d, 8) ? 0 : buffer(w, d); // ancillary data
+    at[5] = draw_below(d, 8) ? 0 : draw_below(d, 64);
+    return 28;
+}
+
 static struct sensor_axis some_axis(struct draw *d)
 {
     return (struct sensor_axis){ draw_below(d, 3), draw_below(d, 8),
@@ -196,6 +224,7 @@ uint32_t put_structure(struct worker *w, struct draw *d, uint32_t kind,
     case TOKEN_node:
     case TOKEN_filesystem:
     case TOKEN_text:
+    case TOKEN_disk:
         return put_string(w, d, kind, at);
     case TOKEN_zeros:
         memset(at, 0, 64);
@@ -232,6 +261,10 @@ uint32_t put_structure(struct worker *w, struct draw *d, uint32_t kind,
         return put_select(w, d, at);
     case TOKEN_descriptor:
         return put_descriptor(d, at);
+    case TOKEN_address:
+        return put_address(d, at);
+    case TOKEN_message:
+        return put_message(w, d, at);
     case TOKEN_request:
         return draw_below(d, 2) ? put_sensor(d, at) : random_words(d, at, 32);
     default:

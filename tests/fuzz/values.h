@@ -30,7 +30,7 @@ uint32_t buffer(struct worker *w, struct draw *d);
 
 // --- what is put at `at`, which has room for ROOM_WORDS; these return bytes
 
-// TOKEN_path, _node, _filesystem or _text. Sets w->last_length.
+// TOKEN_path, _node, _filesystem, _disk or _text. Sets w->last_length.
 uint32_t put_string(struct worker *w, struct draw *d, uint32_t kind,
                     uint32_t *at);
 uint32_t put_structure(struct worker *w, struct draw *d, uint32_t kind,
