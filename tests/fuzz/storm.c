@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #define RATE_MAX 20000
 #define SESSION_NS 20000000 // at most
 #define TRACED_MAX 1000     // functions
+#define PATH_BYTES 600
 
 static pid_t group; // of all tools
 
@@ -113,25 +115,35 @@ static void trace(struct draw *d)
         tracing_end(phone);
 }
 
+// Appends the name of one of a folder's entries to `path`. False: it is not a
+// folder, or is empty.
+static bool enter_some(struct draw *d, char path[PATH_BYTES])
+{
+    size_t length = strlen(path);
+    uint32_t count = 0;
+    DIR *folder = opendir(path);
+
+    if (folder == NULL)
+        return false;
+    // The n-th is taken with a chance of 1 / n: each is as likely.
+    for (struct dirent *e; (e = readdir(folder)) != NULL;) {
+        if (e->d_name[0] != '.' && draw_below(d, ++count) == 0)
+            snprintf(path + length, PATH_BYTES - length, "/%s", e->d_name);
+    }
+    closedir(folder);
+    return count > 0;
+}
+
 int open_some_sensor(struct draw *d)
 {
-    char path[300];
-    uint32_t count = 0;
-    int fd = -1;
-    DIR *all = opendir("/sensors");
+    char path[PATH_BYTES] = "/sensors";
+    struct stat s;
 
-    if (all == NULL)
-        return -1;
-    // The n-th is taken with a chance of 1 / n: each is as likely.
-    for (struct dirent *e; (e = readdir(all)) != NULL;) {
-        if (e->d_name[0] == '.' || draw_below(d, ++count) != 0)
-            continue;
-        snprintf(path, sizeof(path), "/sensors/%s", e->d_name);
-    }
-    closedir(all);
-    if (count > 0)
-        fd = open(path, O_RDONLY);
-    return fd;
+    while (enter_some(d, path))
+        ;
+    // An empty folder is none: calls by its descriptor would leave the jail.
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) ? open(path, O_RDONLY)
+                                                     : -1;
 }
 
 static void watch_a_sensor(struct draw *d)
