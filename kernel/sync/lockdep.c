@@ -7,7 +7,7 @@
 #include "kernel/base/user_return.h"
 #include "lib/string.h"
 
-#define CLASSES_MAX 128
+#define CLASSES_MAX 256
 
 struct class
 {
