@@ -32,7 +32,8 @@ static inline bool sensor_place_change_(struct sensor_place *p,
                                         struct sensor_place next)
 {
     bool done; // without lock: all writers are on one CPU
-    __asm__ volatile("cmpxchg8b %1"
+    // clc: as in sensor_count_change.
+    __asm__ volatile("clc; cmpxchg8b %1"
                      : "=@ccz"(done), "+m"(*p), "+a"(old->at), "+d"(old->number)
                      : "b"(next.at), "c"(next.number)
                      : "memory");

@@ -52,7 +52,8 @@ static ALWAYS_INLINE u64 entry_exchange(void *entry, u64 value)
     if (!mmu_pae)
         return __atomic_exchange_n((u32 *)entry, (u32)value, __ATOMIC_SEQ_CST);
     u64 old = READ_ONCE(*(u64 *)entry);
-    __asm__ volatile("1:\tlock cmpxchg8b %0\n\t"
+    __asm__ volatile("1:\tclc\n\t" // sensor_count_change
+                     "lock cmpxchg8b %0\n\t"
                      "jnz 1b"
                      : "+m"(*(u64 *)entry), "+A"(old)
                      : "b"((u32)value), "c"((u32)(value >> 32))
@@ -70,7 +71,8 @@ static ALWAYS_INLINE bool entry_replace(void *entry, u64 old, u64 value)
                                            __ATOMIC_RELAXED);
     }
     bool done;
-    __asm__ volatile("lock cmpxchg8b %0\n\t"
+    __asm__ volatile("clc\n\t" // sensor_count_change
+                     "lock cmpxchg8b %0\n\t"
                      "sete %b1"
                      : "+m"(*(u64 *)entry), "=q"(done), "+A"(old)
                      : "b"((u32)value), "c"((u32)(value >> 32))
