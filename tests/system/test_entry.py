@@ -140,3 +140,12 @@ def test_a_sample_at_each_instruction(tmp_path):
     missing = [f"{at:x} with {stack}" for at, stack in made
                if (at, stack > TRAPFRAME_SIZE) not in found]
     assert not missing, (missing, result)
+
+
+def test_each_cmpxchg8b_is_behind_clc():
+    """Otherwise it makes garbage of the kernel's flags in QEMU 7.2 (docs/distros.md)."""
+    code = [text for part in listing().values() for body in part for _, text in body]
+    before = [code[i - 1] for i, text in enumerate(code)
+              if "cmpxchg8b" in text]
+    assert len(before) > 10, before
+    assert set(before) == {"clc"}, before
