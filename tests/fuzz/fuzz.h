@@ -71,6 +71,7 @@
     T(filesystem) /* a string: its type */                      \
     T(request)    /* an ioctl's, also SENSOR_CREATE's */        \
     T(text)       /* bytes, no path */                          \
+    T(socket)     /* a descriptor, mostly of a socket */        \
     T(address)    /* struct sockaddr_in: of this machine */     \
     T(message)    /* struct msghdr */                           \
     T(disk)       /* a string: a disk's name, or "none" */

@@ -106,6 +106,10 @@ uint32_t value_of(struct worker *w, const struct token *t, uint32_t place,
         return w->last_length;
     case TOKEN_fd:
         return descriptor(w, &d);
+    case TOKEN_socket:
+        return draw_below(&d, 4)
+                   ? (uint32_t)w->fds[SLOTS - 1 - (draw_below(&d, 2))]
+                   : descriptor(w, &d);
     case TOKEN_memory:
         return in_arena(&d);
     case TOKEN_edge:
