@@ -161,6 +161,7 @@ static void release(u32 first, u32 mapped, u32 pages)
 {
     assert(mapped <= pages);
     u32 va = (u32)page_address(first);
+    kasan_close((void *)va, mapped * PAGE_SIZE, KASAN_FRAME_FREED);
     for (u32 i = 0; i < mapped; i++)
         unmap_page(va + i * PAGE_SIZE);
     u32 flags = spin_lock_irq(&vmap_lock);

@@ -92,6 +92,14 @@ static void double_free(void)
     kfree(p);
 }
 
+// Another CPU may still have them in its TLB.
+static void freed_pages(void)
+{
+    volatile u8 *p = vmap_alloc(1, PROT_R | PROT_W, FRAME_BUFFER);
+    vmap_free((void *)p, 1);
+    p[opaque_zero] = 1;
+}
+
 // --- kcsan ------------------------------------------------------------------
 
 static u32 unlocked;
@@ -453,6 +461,7 @@ static const struct plant plants[] = {
     { "stack-overflow", stack_overflow_by_one },
     { "global-overflow", global_overflow },
     { "double-free", double_free },
+    { "freed-pages", freed_pages },
     { "unlocked-counter", unlocked_counter },
     { "unmasked-counter", unmasked_counter },
     { "lock-inversion", lock_inversion },

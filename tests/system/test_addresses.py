@@ -53,6 +53,7 @@ def test_allocations_failed():
     ("stack-overflow", "kasan: .*stack"),
     ("global-overflow", "kasan: .*global"),
     ("double-free", "kasan: .*free"),
+    ("freed-pages", "kasan: .*free"),
     ("lock-inversion", "lockdep: .*both orders"),
     ("sleep-under-spinlock", "lockdep: may sleep"),
     ("interrupt-unsafe-lock", "lockdep: an interrupt"),
