@@ -128,7 +128,9 @@ static u32 slice_of(const struct run_queue *rq, const struct thread *t)
 {
     if (t->priority < PRIORITY_INTERACTIVE)
         return sched_cycles.slice_batch;
-    if (rq->in_turn || t->priority < PRIORITY_BATCH)
+    if (rq->in_turn)
+        return (u32)MAX((s64)(rq->turn_end - rq->started), 0);
+    if (t->priority < PRIORITY_BATCH)
         return sched_cycles.slice_short;
     int nice = nice_of(t);
     if (branch_on(&sched_by_user))
