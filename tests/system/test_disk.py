@@ -9,7 +9,7 @@ from checkers import NOTHING_LOST, options
 from damage import cases, damaged
 from disk_images import (BASIC_DATA, LINUX, SECTOR, check, clean, make_fat, make_gpt, mbr, mtools,
                          put, take, writers)
-from machine import vm
+from machine import LONG_PATIENCE, PATIENCE, vm
 from monitor import Monitored
 from test_stick import read_profile, repair_profile
 from tiers import realtime
@@ -292,7 +292,8 @@ def test_damaged_file_systems(tmp_path, kernel):
             f" -drive if=none,id=d{n},format=raw,file={file}"
             f" -device ide-hd,bus=sata.{n},drive=d{n}" for n, file in enumerate(files))
         run = vm(USE_DAMAGED.format(last=disks - 1), "--qemu-args", arguments,
-                 *([] if kernel == "plain" else options(kernel)), smp=1)
+                 *([] if kernel == "plain" else options(kernel)), smp=1,
+                 timeout=LONG_PATIENCE if cases(0) else PATIENCE)
         assert run.status == 0 and re.fullmatch(r"\d+\nbalanced\n", run.output), (first, run)
         assert int(run.output.split()[0]) > disks * EACH / 10, (first, run)
         assert kernel == "plain" or NOTHING_LOST in run.console, (first, run)
