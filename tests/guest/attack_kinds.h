@@ -525,7 +525,8 @@ static unsigned locked_at;
 
 static void lock_file(void)
 {
-    struct flock lock = { .l_type = F_WRLCK, .l_start = 2 * locked_at++,
+    struct flock lock = { .l_type = F_WRLCK,
+                          .l_start = 2 * locked_at++,
                           .l_len = 1 };
     if (fcntl(locked_file, F_SETLK, &lock) == 0)
         return;

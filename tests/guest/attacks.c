@@ -146,8 +146,8 @@ static void attack(const struct attack *a, int rounds)
     check(waitpid(group, NULL, WNOHANG) == 0);
     end(group, &w);
     dprintf(1, "| %-32s | %7.2f | %7.2f | %7.2f | %5.1f | %7.2f |\n", a->name,
-            w.start / 1e6, w.wake / 1e6, w.write / 1e6,
-            100 * w.share, w.gone / 1e6);
+            w.start / 1e6, w.wake / 1e6, w.write / 1e6, 100 * w.share,
+            w.gone / 1e6);
 }
 
 int main(int argc, char *argv[])
@@ -163,7 +163,7 @@ int main(int argc, char *argv[])
             "wake ms", "file ms", "CPU %", "gone ms");
     for (int i = 2; i < argc; i++)
         attack(&attacks[(unsigned)atoi(argv[i]) % ATTACKS], rounds);
-    for (unsigned i = 0; argc < 3 && i < ATTACKS; i += argc > 1 ? 1 : FEW)
+    for (unsigned i = 0; argc < 3 && i<ATTACKS; i += argc> 1 ? 1 : FEW)
         attack(&attacks[i], rounds);
     ok("root works under all attacks");
     return 0;

@@ -248,7 +248,8 @@ for n in 2 3 4 5 6; do
 done 2>/tmp/errors
 state >/tmp/last; cat /tmp/first /tmp/last; cat /usb/rounds
 hold; echo "ready other" >/dev/kmsg; while [ -e /usb ]; do sleep 0.1; done; appear 7
-echo late >&3; touch new; rm held; sync; sysinfo system.disks | grep -c usb; cat /usb/*; cd /; exec 3>&-
+echo late >&3; touch new; rm held; sync; sysinfo system.disks | grep -c usb;
+cat /usb/*; cd /; exec 3>&-
 umount /usb; stats --audit >/dev/null && echo balanced"""
 
 
