@@ -20,8 +20,9 @@ struct run_queue {
     // such level gets a turn at `turn_due` (TSC).
     bool overtaking;
     u64 turn_due;
-    u32 turn;     // the level that got the last turn
-    bool in_turn; // `running` has a turn: it is not preempted in its slice
+    u64 turn_end; // of the last turn: a short slice after it began
+    u32 turn;     // the level that got it
+    bool in_turn; // `running` has a part of it: until its end, unpreempted
     u64 floor;    // least virtual time of the batch threads
     u32 sharers; // fair=user: competing threads of the user of `running`, if it
                  // is a batch thread, when it got the CPU

@@ -4,9 +4,10 @@
 // interactive threads, which sleep more than they run, round robin on eight
 // levels by their score (interactivity.h); then batch threads, least virtual
 // time first (fair.h). Against starvation, a level that was passed over for
-// PATIENCE gets a turn: a short slice in which its thread is not preempted. The
-// turns are given to one level after the other, so with n levels waiting each
-// has a turn every n * (PATIENCE + a short slice).
+// PATIENCE gets a turn: a short slice for its threads, one after the other, in
+// which they are not preempted. The turns are given to one level after the
+// other, so with n levels waiting each has a turn every n * (PATIENCE + a short
+// slice).
 
 #include "kernel/base/log.h"
 #include "kernel/mm/aspace.h"
@@ -32,11 +33,14 @@ static u32 choose_level(struct run_queue *rq)
         rq->overtaking = true;
         rq->turn_due = now + sched_cycles.turn_wait;
     }
-    if ((s64)(rq->turn_due - now) > 0)
+    if ((s64)(rq->turn_due - now) <= 0) {
+        rq->turn_due = now + sched_cycles.turn_wait;
+        rq->turn_end = now + sched_cycles.slice_short;
+        u32 after = map & ~((2u << rq->turn) - 1);
+        rq->turn = (u32)__builtin_ctz(after ? after : map);
+    } else if ((s64)(rq->turn_end - now) <= 0 || !(map & 1u << rq->turn)) {
         return top;
-    rq->turn_due = now + sched_cycles.turn_wait;
-    u32 after = map & ~((2u << rq->turn) - 1);
-    rq->turn = (u32)__builtin_ctz(after ? after : map);
+    }
     rq->in_turn = rq->turn != top;
     return rq->turn;
 }

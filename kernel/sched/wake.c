@@ -127,6 +127,8 @@ void sched_inherit(struct thread *child)
     interactivity_decay(&child->history, sched_cycles.inherited);
     child->blocked = from->blocked;
     charge_relevel(child);
+    // So that a stream of new threads does not keep back those that wait.
+    child->debt = sched_cycles.slice_batch;
 }
 
 void sched_inherit_charge(const struct thread *dead, struct thread *inheritor)

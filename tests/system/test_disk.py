@@ -9,7 +9,7 @@ from checkers import NOTHING_LOST, options
 from damage import cases, damaged
 from disk_images import (BASIC_DATA, LINUX, SECTOR, check, clean, make_fat, make_gpt, mbr, mtools,
                          put, take, writers)
-from machine import vm
+from machine import LONG_PATIENCE, PATIENCE, vm
 from monitor import Monitored
 from test_stick import read_profile, repair_profile
 from tiers import realtime
@@ -250,41 +250,58 @@ def test_bad_sectors(tmp_path):
 
 # Partitions between which nothing may be written.
 EACH = 16  # the kernel uses no more of a disk
+DISKS = 6  # ports of the controller
 SMALL, GAP, GUARD = 256, 8, b"\xa5" * SECTOR
-USE_DAMAGED = """until sysinfo system.disks | grep -q sata0p{count}; do sleep 0.1; done
-mkdir /tmp/m; for i in $(seq {count}); do
-    mount -t vfat sata0p$i /tmp/m || continue; echo >>/tmp/mounted
+USE_DAMAGED = """until sysinfo system.disks | grep -q sata{last}p16; do sleep 0.1; done
+mkdir /tmp/m; for disk in $(seq 0 {last}); do for i in $(seq 16); do
+    mount -t vfat sata${{disk}}p$i /tmp/m || continue; echo >>/tmp/mounted
     cd /tmp/m; ls -lR; cat * */*; echo more >>text; cp text new; mkdir d; mv new d; rm -r d folder
     truncate -s 9000 text; cd /; umount /tmp/m || echo not unmounted >&3
-done >/dev/null 2>&1 3>/tmp/problems; wc -l </tmp/mounted; cat /tmp/problems
+done; done >/dev/null 2>&1 3>/tmp/problems; wc -l </tmp/mounted; cat /tmp/problems
 """ + BALANCED
 
 
-def test_damaged_file_systems(tmp_path):
-    """Mounted and written: nothing outside of them is; errors end in errors."""
+def damaged_disk(path, whole, places, first):
+    """Each partition is one case, from `first` on."""
+    used = 24 * SECTOR
+    disk = make_gpt(path, 40000, [(BASIC_DATA, at, SMALL) for at in places])
+    with open(disk, "r+b") as file:
+        for number, at in enumerate(places, first):
+            data = damaged("fat", number, whole[:used]) + whole[used:]
+            file.seek(at * SECTOR)
+            file.write(data[:SMALL * SECTOR].ljust(SMALL * SECTOR, b"\0") + GUARD * GAP)
+    return disk
+
+
+@pytest.mark.parametrize("kernel", ("addresses", "plain") if cases(0) else ("addresses",))
+def test_damaged_file_systems(tmp_path, kernel):
+    """Mounted and written: nothing outside of them is; errors end in errors. With CASES on
+    six disks at a time, and on the plain kernel, too."""
     fat = make_fat(tmp_path / "fat", "-F", "12", "-s", "1", kilobytes=SMALL // 2)
     (tmp_path / "text").write_text("text\n" * 1000)
     mtools("mmd", fat, "::folder")
     for place in "text", "folder/a long name of a file":
         mtools("mcopy", fat, tmp_path / "text", f"::{place}")
-    whole, used = open(fat, "rb").read(), 24 * SECTOR
+    whole = open(fat, "rb").read()
     places = [2048 + n * (SMALL + GAP) for n in range(EACH)]
-    for first in range(0, cases(EACH), EACH):
-        disk = make_gpt(tmp_path / "disk", 40000, [(BASIC_DATA, at, SMALL) for at in places])
-        with open(disk, "r+b") as file:
-            for number, at in enumerate(places, first):
-                data = damaged("fat", number, whole[:used]) + whole[used:]
-                file.seek(at * SECTOR)
-                file.write(data[:SMALL * SECTOR].ljust(SMALL * SECTOR, b"\0") + GUARD * GAP)
-        run = vm(USE_DAMAGED.format(count=EACH), "--sata-disk", disk,
-                 *options("addresses"), smp=1)
-        assert run.status == 0 and re.fullmatch(r"\d+\nbalanced\n", run.output), run
-        assert int(run.output.split()[0]) > EACH / 10, run
-        assert NOTHING_LOST in run.console, run
-        with open(disk, "rb") as file:
-            for at in places:
-                file.seek((at + SMALL) * SECTOR)
-                assert file.read(GAP * SECTOR) == GUARD * GAP, (first, at)
+    disks = DISKS if cases(0) else 1
+    for first in range(0, cases(EACH), disks * EACH):
+        files = [damaged_disk(tmp_path / f"disk{n}", whole, places, first + n * EACH)
+                 for n in range(disks)]
+        arguments = "-device ich9-ahci,id=sata" + "".join(
+            f" -drive if=none,id=d{n},format=raw,file={file}"
+            f" -device ide-hd,bus=sata.{n},drive=d{n}" for n, file in enumerate(files))
+        run = vm(USE_DAMAGED.format(last=disks - 1), "--qemu-args", arguments,
+                 *([] if kernel == "plain" else options(kernel)), smp=1,
+                 timeout=LONG_PATIENCE if cases(0) else PATIENCE)
+        assert run.status == 0 and re.fullmatch(r"\d+\nbalanced\n", run.output), (first, run)
+        assert int(run.output.split()[0]) > disks * EACH / 10, (first, run)
+        assert kernel == "plain" or NOTHING_LOST in run.console, (first, run)
+        for disk in files:
+            with open(disk, "rb") as file:
+                for at in places:
+                    file.seek((at + SMALL) * SECTOR)
+                    assert file.read(GAP * SECTOR) == GUARD * GAP, (first, disk, at)
 
 
 FAULTS = DISK + """disk; for i in $(seq 20); do seq 4000 >/disk/$i; done

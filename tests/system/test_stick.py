@@ -4,6 +4,7 @@ import os
 import re
 import struct
 import subprocess
+import time
 
 import pytest
 
@@ -226,6 +227,76 @@ balanced
     assert NOTHING_LOST in run.console, run
     clean(second)
     repair_profile(first, "perf.data", tmp_path, "profile -o /usb/perf.data")
+
+
+# A stick goes while it is written, with a descriptor and a working directory on it, and comes
+# back. What was held on to gives errors, on whatever is in the port then.
+AGAIN = STICK + """appear() { until [ "$(dmesg | grep -c 'the stick is at /usb')" -ge $1 ]; do
+    sleep 0.1; done; }
+state() { sysinfo system.slabs | awk '{n += $(NF - 2)} END {print "objects", n}'
+    sysinfo system.physmem | awk '/^buffer / {print $1, $2}'; }
+hold() { cd /usb; exec 3>>/usb/held; echo first >&3; }
+stick; seq 9000 >/usb/synced; sync
+for n in 2 3 4 5 6; do
+    hold; echo "ready $n" >/dev/kmsg
+    while [ -e /usb ]; do echo unsynced >/usb/lost; done
+    echo more >&3 && echo written to nothing; appear $n
+    echo late >&3 && echo written to a stick that was lost
+    cat synced && echo read from a stick that was lost
+    seq 9000 | cmp - /usb/synced && echo round $n >>/usb/rounds && sync
+    exec 3>&-; cd /; [ $n = 2 ] && state >/tmp/first
+done 2>/tmp/errors
+state >/tmp/last; cat /tmp/first /tmp/last; cat /usb/rounds
+hold; echo "ready other" >/dev/kmsg; while [ -e /usb ]; do sleep 0.1; done; appear 7
+echo late >&3; touch new; rm held; sync; sysinfo system.disks | grep -c usb;
+cat /usb/*; cd /; exec 3>&-
+umount /usb; stats --audit >/dev/null && echo balanced"""
+
+
+@pytest.mark.parametrize("smp", (1, 4))
+def test_comes_back(tmp_path, smp):
+    """Pulled out while it is written, and plugged in again, five times: it is mounted, what
+    was synced is there, nothing is kept of it. Then another one in its port: it is not
+    written."""
+    first, second = make_fat(tmp_path / "first"), make_fat(tmp_path / "second")
+    (tmp_path / "text").write_text("of the second\n")
+    mtools("mcopy", second, tmp_path / "text", "::text")
+    before = open(second, "rb").read()
+    with Monitored(AGAIN, "--usb-stick", first, *options("addresses"), smp=smp) as m:
+        device = "stick"
+        for n, image in enumerate([first] * 5 + [second], 2):
+            m.wait_for(f"ready {'other' if image is second else n}$")
+            m.ask(f"device_del {device}")
+            device = f"stick{n}"
+            m.wait_for(f"(usb: /usb is unmounted: the stick has gone$(.|\\n)*){{{n - 1}}}")
+            m.ask(f"drive_add 0 if=none,id=image{n},format=raw,file={image}")
+            order = f"device_add usb-storage,id={device},bus=usb.0,port=4,drive=image{n}"
+            while "Error" in m.ask(order):  # QEMU has not closed the image yet
+                time.sleep(0.05)
+        run = m.result()
+    found = re.fullmatch(r"""objects (\d+)
+buffer (\d+)
+objects (\d+)
+buffer (\d+)
+round 2
+round 3
+round 4
+round 5
+round 6
+1
+of the second
+balanced
+""", run.output)
+    assert run.status == 0 and found, run
+    assert run.errors.count("I/O error") == 3, run
+    was, buffers, now, buffers_now = map(int, found.groups())
+    assert now - was < 16 and buffers == buffers_now, run
+    assert NOTHING_LOST in run.console, run
+    assert open(second, "rb").read() == before
+    check(first, "-a")
+    clean(first)
+    numbers = mtools("mtype", first, "::synced").stdout
+    assert numbers.decode() == "".join(f"{n}\n" for n in range(1, 9001))
 
 
 NO_ROOM = """until dmesg | grep -q "stick cannot be mounted"; do sleep 0.1; done
