@@ -34,8 +34,9 @@ void cost_measure(void)
         entry_cost = trap_entry_cost();
 }
 
-// A tick of which no sample is taken costs up to 6 entries by NMI, 14 by another
-// interrupt. Ticks that come as fast as they are handled leave a CPU no time.
+// A tick of which no sample is taken costs up to 6 entries by NMI, 14 by
+// another interrupt. Ticks that come as fast as they are handled leave a CPU no
+// time.
 #define ENTRIES_BETWEEN_NMIS 10u
 #define ENTRIES_BETWEEN_IRQS 20u
 
