@@ -13,6 +13,7 @@
 // session was offered. This happens whenever a session begins or ceases to
 // count, or is queried.
 
+#include "arch/clock.h"
 #include "arch/irq.h"
 #include "arch/trap.h"
 #include "kernel/profile/expected_samples.h"
@@ -31,6 +32,21 @@ void cost_measure(void)
     mutex_assert_held(&streams_lock);
     if (!entry_cost.nmi)
         entry_cost = trap_entry_cost();
+}
+
+// A tick of which no sample is taken costs up to 6 entries by NMI, 14 by
+// another interrupt. Ticks that come as fast as they are handled leave a CPU no
+// time.
+#define ENTRIES_BETWEEN_NMIS 10u
+#define ENTRIES_BETWEEN_IRQS 20u
+
+u32 cost_highest_hz(const struct sample_source *s)
+{
+    bool nmi = s->nmi && !s->sends;
+    u32 least = nmi ? entry_cost.nmi * ENTRIES_BETWEEN_NMIS
+                    : entry_cost.irq * ENTRIES_BETWEEN_IRQS;
+    return least ? (u32)MIN(clock_tsc_hz() / least, (u64)UINT32_MAX)
+                 : UINT32_MAX;
 }
 
 // TSC cycles of all interrupts of a CPU that took samples, or could have; of

@@ -99,6 +99,9 @@ void sample_bins_changed(void);
 
 // cost.c, under streams_lock. Called before a source starts:
 void cost_measure(void);
+// The highest rate at which a source by time leaves each CPU a part of its time
+// for other things than sampling interrupts. After cost_measure.
+u32 cost_highest_hz(const struct sample_source *s);
 // Charges the sessions with the cost of sampling until now.
 void costs_divide(void);
 // TSC cycles consumed by the profiling task.

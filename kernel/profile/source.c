@@ -69,8 +69,10 @@ static int start(const struct sample_source *s, struct sample_rate *rate)
         return -EINVAL;
     if (!rate->hz)
         rate->hz = RATE_DEFAULT;
-    rate->hz = MAX(s->min_hz, MIN(rate->hz, s->max_hz));
     cost_measure();
+    if (!s->counts)
+        rate->hz = MIN(rate->hz, cost_highest_hz(s));
+    rate->hz = MAX(s->min_hz, MIN(rate->hz, s->max_hz));
     sample_start_throttle();
     return s->start(s, rate);
 }

@@ -89,7 +89,8 @@ struct stream {
     bool paused, wait_exec; // streams_lock
     bool ended;             // no target is alive; seen by readers
     u32 slot;               // its bit in task->streams
-    u32 live; // number of living targets; tasks_lock, also read without
+    u32 live;         // number of living targets; tasks_lock, also read without
+    u64 published_ns; // tasks_lock
     // Start of the current interval; the sum of those before it.
     u64 since_ns, elapsed_ns;
     struct waitq *readers; // of the rings; NULL: no rings

@@ -44,6 +44,7 @@ void targets_begin(struct stream *s)
 {
     spin_assert_held(&tasks_lock);
     u32 bit = 1u << s->slot;
+    s->published_ns = clock_now_ns();
     if (s->readers)
         WRITE_ONCE(reported, reported | bit);
     // A task without running threads will not report its end.
@@ -165,21 +166,28 @@ static bool wants(const struct stream *s, const struct task *t)
            (!s->limited || credentials_may_inspect(s->profiler, t));
 }
 
-static void report(struct task *t, const char *name, u32 parent,
-                   enum sprofile_task_kind kind)
+// To streams that were published after `after`.
+static void report_since(u64 after, struct task *t, const char *name,
+                         u32 parent, enum sprofile_task_kind kind)
 {
     spin_assert_held(&tasks_lock);
     union task_record r;
     bool described = false;
     for (u32 left = reported; left; left &= left - 1) {
         struct stream *s = streams[__builtin_ctz(left)];
-        if (!wants(s, t))
+        if (s->published_ns < after || !wants(s, t))
             continue;
         if (!described)
             describe(&r, t, name, parent, kind);
         described = true;
         put(s, &r.task.head);
     }
+}
+
+static void report(struct task *t, const char *name, u32 parent,
+                   enum sprofile_task_kind kind)
+{
+    report_since(0, t, name, parent, kind);
 }
 
 void stream_put_times(struct stream *s, const struct task *t,
@@ -215,6 +223,13 @@ static void forked(struct task *child, struct task *parent)
 static void named(struct thread *t)
 {
     report(t->task, t->name, t->tid, SPROFILE_T_NAMED);
+}
+
+// A stream's reader asks for the threads that there are after the stream has
+// begun. Of one that began before and has left since, this is the only record.
+static void leaves(struct thread *t)
+{
+    report_since(t->start_ns, t->task, t->name, t->tid, SPROFILE_T_NAMED);
 }
 
 static void new_program(struct stream *s)
@@ -321,6 +336,7 @@ static void released(struct task *t)
 static const struct task_observer stream_observer = {
     .forked = forked,
     .named = named,
+    .leaves = leaves,
     .execed = execed,
     .guarded = guarded,
     .released = released,

@@ -122,6 +122,9 @@ struct task_observer {
     void (*forked)(struct task *child, struct task *parent);
     // thread_named. With tasks_lock held.
     void (*named)(struct thread *t);
+    // The thread has left its stack for ever, and is about to leave the table.
+    // With tasks_lock held.
+    void (*leaves)(struct thread *t);
     void (*execed)(struct task *t); // its new program is about to run
     // exec of a program that has more rights than its user, or that its user
     // may not read: before the new program can be inspected.

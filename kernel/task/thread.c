@@ -107,6 +107,10 @@ void thread_detach(struct thread *t)
 {
     spin_assert_held(&tasks_lock);
     assert(t->task->thread_count && threads_alive);
+    LINKER_SET_FOR_EACH(const struct task_observer, o, task_observers) {
+        if ((*o)->leaves)
+            (*o)->leaves(t);
+    }
     list_remove(&t->tid_node);
     list_remove(&t->task_node);
     ADD_ONCE(t->task->thread_count, -1u);

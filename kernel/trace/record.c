@@ -2,7 +2,8 @@
 //
 // A page belongs to the writer from the moment it is opened until its last
 // byte is reserved, and to the reader until it is freed. `opened` and `freed`
-// count pages without end. The writer clears a page before it counts as opened.
+// count pages without end. A page is clear before it counts as opened: the
+// memory is, when it is new, and the writer clears what it uses again.
 //
 // One writer at a time opens a page: another one, on top of it, finds no room
 // (`limit` is 0) and `opening`, and its record is lost, which is counted.
@@ -48,8 +49,15 @@ bool trace_ring_alloc(struct trace_ring *r, u32 bytes, bool *wake, bool flight)
     return true;
 }
 
+static u8 *page(const struct trace_ring *r, u32 n)
+{
+    return r->bytes + (n & (r->pages - 1)) * PAGE_SIZE;
+}
+
 void trace_ring_clear(struct trace_ring *r)
 {
+    for (u32 n = 0; n < MIN(r->shared->opened, r->pages); n++)
+        memset(page(r, n), 0, PAGE_SIZE);
     memset(r->shared, 0, sizeof(*r->shared));
     r->shared->numbers[0] = 0;
     *r = (struct trace_ring){
@@ -86,11 +94,6 @@ void trace_ring_free(struct trace_ring *r)
     void *memory = trace_ring_take_memory(r, &pages);
     if (memory)
         vmap_free(memory, pages);
-}
-
-static u8 *page(const struct trace_ring *r, u32 n)
-{
-    return r->bytes + (n & (r->pages - 1)) * PAGE_SIZE;
 }
 
 // --- writers ----------------------------------------------------------------
@@ -189,7 +192,8 @@ static u8 *clear_page(struct trace_ring *r)
     u8 *start = page(r, r->shared->opened);
     WRITE_ONCE(r->shared->begun, r->shared->opened + 1);
     barrier();
-    memset(start, 0, PAGE_SIZE);
+    if (r->shared->opened >= r->pages)
+        memset(start, 0, PAGE_SIZE);
     return start;
 }
 

@@ -424,7 +424,7 @@ static void host_busy(void **state UNUSED)
     says_not("Late:");
 }
 
-// No sample takes a tenth of a millisecond of its CPU.
+// No sample takes a tenth of a millisecond of a CPU of more than 10 MIPS.
 static void kept_in_samples(void **state UNUSED)
 {
     struct sprofile_info info = plain();
@@ -432,12 +432,12 @@ static void kept_in_samples(void **state UNUSED)
 
     info.cycles = 100000ull * info.interrupts; // of a nanosecond
     print(&info, &asked, false);
-    says_not("not sampling alone");
+    says_not("sampling alone");
     info.cycles++;
     print(&info, &asked, false);
-    says(" the tool itself\n         That is not sampling alone: the host, or "
-         "(QEMU --icount) the other CPUs' turns,\n         kept CPUs in the "
-         "middle of interrupts\n");
+    says(" the tool itself\n         That is much for sampling alone: this CPU "
+         "is slow, or the host, or (QEMU --icount) the other CPUs' turns,\n"
+         "         kept CPUs in the middle of interrupts\n");
     info.cpus = 1;
     print(&info, &asked, false);
     says("the host\n");

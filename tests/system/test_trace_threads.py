@@ -25,7 +25,6 @@ trace summary /out/calls; grep -c . /out/calls.text""",
     "flight": f"trace record -e syscall --flight 60 -b 8 -o /out/flight {CROWD}; trace report /out/flight >/out/flight.text",
     "switches": f"trace record -e syscall,sched/switch -b 4096 -o /out/switches {CROWD}; trace report /out/switches >/out/switches.text",
 } | {f"{how} {option}": f"""
-sleep 0.1 # what was started before has ended
 trace record {option} -e task,sched -o /out/{how}{option} sh -c '/test/crowd {how} {NAMED_CROWD}; true'
 trace report /out/{how}{option} >/out/{how}{option}.text; trace summary /out/{how}{option}"""
     for how in ("tasks", "threads") for option in ("", "-1")} | {f"samples of {how}": f"""

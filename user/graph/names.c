@@ -59,7 +59,7 @@ void names_read(void)
 
 void names_of_task(const struct sprofile_task *t)
 {
-    if (t->kind != SPROFILE_T_ENDED)
+    if (t->kind != SPROFILE_T_ENDED || !find(t->task))
         set_name(t->kind == SPROFILE_T_NAMED ? t->parent : t->task, t->name);
 }
 

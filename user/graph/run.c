@@ -166,16 +166,17 @@ int run(const struct settings *s)
 
     if (!out)
         fail(1, "-o %s: %s", s->output, strerror(errno));
-    names_read();
     if (s->command[0]) {
         trace_reading_end_at(SIGCHLD);
         child_start(&child, s->command);
         begin(s, &session, s->own_only ? (uint32_t)child.pid : 0);
+        names_read();
         child_go(&child);
     } else {
         trace_reading_end_at(SIGINT);
         trace_reading_end_at(SIGTERM);
         begin(s, &session, 0);
+        names_read();
     }
     print_all(s, &session, out);
     bool good = finish(s, out);

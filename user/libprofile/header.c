@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-#define INTERRUPT_NS 100000 // no sample takes as long
+#define INTERRUPT_NS 100000 // a PC takes no sample for as long
 
 double percent(double part, double whole)
 {
@@ -270,10 +270,11 @@ static void print_cost(FILE *out, const struct sprofile_info *info)
     fputc('\n', out);
     if (info->tsc_hz > 0 &&
         info->cycles / 1e-9 / info->tsc_hz > (double)interrupts * INTERRUPT_NS)
-        fprintf(out,
-                "         That is not sampling alone: the host%s\n"
-                "         kept CPUs in the middle of interrupts\n",
-                or_turns(info));
+        fprintf(
+            out,
+            "         That is much for sampling alone: this CPU is slow, or "
+            "the host%s\n         kept CPUs in the middle of interrupts\n",
+            or_turns(info));
 }
 
 double header_lean(const struct sprofile_info *info)

@@ -121,7 +121,7 @@ static void take_task(void *arg, const struct sprofile_task *t)
     struct trace_file *f = arg;
     uint32_t thread = t->kind == SPROFILE_T_NAMED ? t->parent : t->task;
 
-    if (t->kind == SPROFILE_T_ENDED)
+    if (t->kind == SPROFILE_T_ENDED && find_name(f, thread))
         return;
     if (!find_name(f, thread) ||
         !make_room(&f->changes, f->change_count, &f->change_room)) {

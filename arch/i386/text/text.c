@@ -48,7 +48,10 @@ void text_init(void)
 
 // --- changes ----------------------------------------------------------------
 
-static u32 shown; // the code's page that the window shows; 0: none
+// How far the window is behind the first page of code that it shows; 0: it
+// shows none.
+static u32 behind;
+#define SHOWN (2 * PAGE_SIZE - TEXT_SITE + 1) // a site may begin there
 
 void text_serialize(void)
 {
@@ -67,33 +70,34 @@ static NOINLINE bool show(u32 page)
     entry_exchange(entry + entry_size(), value + PAGE_SIZE);
     tlb_flush_page(text_window());
     tlb_flush_page(text_window() + PAGE_SIZE);
-    shown = page;
+    behind = text_window() - page;
     return true;
 }
 
 // The address by which `address` and the bytes behind it can be written.
 static ALWAYS_INLINE u8 *writable(u32 address)
 {
-    if (unlikely(shown != (address & PAGE_MASK)) && !show(address & PAGE_MASK))
+    if (unlikely(address + behind - text_window() >= SHOWN) &&
+        !show(address & PAGE_MASK))
         return (u8 *)address; // the early page tables
-    return (u8 *)text_window() + (address & ~PAGE_MASK);
+    return (u8 *)(address + behind);
 }
 
 void text_open(void)
 {
-    assert(!irqs_enabled() && !shown);
+    assert(!irqs_enabled() && !behind);
 }
 
 void text_close(void)
 {
-    if (shown) {
+    if (behind) {
         char *entry = leaf_entry(&kernel_pagetable, text_window());
         entry_exchange(entry, 0);
         entry_exchange(entry + entry_size(), 0);
         tlb_flush_page(text_window());
         tlb_flush_page(text_window() + PAGE_SIZE);
     }
-    shown = 0;
+    behind = 0;
     text_serialize();
 }
 
@@ -164,9 +168,9 @@ static ALWAYS_INLINE void write_calls(const u32 *sites, u32 count, u32 target,
                                       bool on)
 {
     struct site_code nop = code_of(text_nop);
-    for (u32 i = 0; i < count; i++) {
-        struct site_code call = relative(OPCODE_CALL, sites[i], target);
-        write(sites[i], on ? nop : call, on ? call : nop);
+    for (const u32 *end = sites + count; sites < end; sites++) {
+        struct site_code call = relative(OPCODE_CALL, *sites, target);
+        write(*sites, on ? nop : call, on ? call : nop);
     }
 }
 
