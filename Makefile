@@ -330,7 +330,8 @@ $(K)/arch/i386/vdso/image.S.o: $(VDSO)
 $(K)/arch/i386/vdso/image.S.o: KFLAGS += -DVDSO='"$(VDSO)"'
 
 $(KERNEL) $(KERNEL_TEST): $(KOBJECTS) linker.ld $(K)/objects \
-		kernel/notrace.txt $(addprefix tools/build/,kernel ksyms kframes patchable notrace)
+		kernel/notrace.txt $(addprefix tools/build/,kernel ksyms kframes patchable \
+		relocations notrace)
 	$(call say,LINK $@,kernel)
 	$Qtools/build/kernel $@ $(KLINK)
 # Linked second: tools/vm detects an outdated test kernel by its time.

@@ -15,7 +15,8 @@ u32 kframe_kind(u32 pc)
     if (!&kframe_count || pc < KERNEL_BASE)
         return KFRAME_UNKNOWN;
     // The largest possible entry for this pc.
-    u32 key = (pc - KERNEL_BASE) << KIND_BITS | ((1u << KIND_BITS) - 1);
+    u32 key = (linked_address(pc) - KERNEL_BASE) << KIND_BITS |
+              ((1u << KIND_BITS) - 1);
     u32 low = 0, high = kframe_count; // the last entry at or below pc
     while (low < high) {
         u32 middle = (low + high) / 2;

@@ -1,6 +1,8 @@
 // The kernel's own symbol table, put into the image by the build
-// (tools/build/ksyms). The first link pass uses the empty one here.
+// (tools/build/ksyms). The first link pass uses the empty one here. Its
+// addresses are those for which the image is linked.
 
+#include "arch/mmu.h"
 #include "kernel/base/log.h"
 
 #define WEAK __attribute__((weak))
@@ -17,17 +19,23 @@ extern const u32 ksym_object_addr[] WEAK; // sorted
 extern const u32 ksym_object_file[] WEAK; // as ksym_name, into ksym_files
 extern const char ksym_files[] WEAK;
 
-extern char text_start[], text_end[]; // linker.ld
+extern char text_end[]; // linker.ld
 
 static NOTRACE bool is_code(u32 pc)
 {
     return &ksym_count && pc >= (u32)text_start && pc < (u32)text_end;
 }
 
+static NOTRACE u32 symbol_at(u32 i)
+{
+    return moved_address(ksym_addr[i]);
+}
+
 // How many of the sorted addresses are at or below pc.
 static NOTRACE u32 count_until(const u32 *sorted, u32 count, u32 pc)
 {
     u32 low = 0, high = count;
+    pc = linked_address(pc);
     while (low < high) {
         u32 middle = (low + high) / 2;
         if (sorted[middle] <= pc)
@@ -50,14 +58,14 @@ const char *ksym_lookup(u32 pc, u32 *offset)
     if (!until)
         return NULL;
     if (offset)
-        *offset = pc - ksym_addr[until - 1];
+        *offset = pc - symbol_at(until - 1);
     return ksym_names + ksym_name[until - 1];
 }
 
 NOTRACE u32 ksym_start(u32 pc)
 {
     u32 until = symbols_until(pc);
-    return until ? ksym_addr[until - 1] : 0;
+    return until ? symbol_at(until - 1) : 0;
 }
 
 static u32 length_at(const u32 *offsets, u32 index)
@@ -80,15 +88,16 @@ bool ksym_function(u32 pc, struct ksym_function *f)
 
     if (!is_code(pc))
         return false;
-    while (i < ksym_count && ksym_addr[i] < pc)
+    while (i < ksym_count && symbol_at(i) < pc)
         i++;
     f->symbol = i;
-    if (i == ksym_count || ksym_addr[i] != pc)
+    if (i == ksym_count || symbol_at(i) != pc)
         return false;
-    while (o + 1 < ksym_object_count && ksym_object_addr[o + 1] <= pc)
+    while (o + 1 < ksym_object_count &&
+           moved_address(ksym_object_addr[o + 1]) <= pc)
         o++;
     f->object = o;
-    u32 end = i + 1 < ksym_count ? ksym_addr[i + 1] : (u32)text_end;
+    u32 end = i + 1 < ksym_count ? symbol_at(i + 1) : (u32)text_end;
     f->bytes = ksym_size[i] ? ksym_size[i] : end - pc;
     f->name = ksym_names + ksym_name[i];
     f->name_length = length_at(ksym_name, i);
@@ -102,7 +111,7 @@ u32 ksym_find_function(u32 pc, struct ksym_function *f)
     u32 until = symbols_until(pc);
     if (!until)
         return 0;
-    u32 start = ksym_addr[until - 1];
+    u32 start = symbol_at(until - 1);
     f->symbol = until - 1;
     f->object = count_until(ksym_object_addr, ksym_object_count, start) - 1;
     return ksym_function(start, f) ? start : 0;

@@ -48,7 +48,8 @@ const char *console_name(void);
 const char *ksym_lookup(u32 pc, u32 *offset);
 // The address of that symbol; 0 if unknown. Any context, NMI included.
 u32 ksym_start(u32 pc);
-// Symbol number `index` in order of address; its name's length. NULL: the end.
+// Symbol number `index` in order of address; its linked address (arch/mmu.h),
+// its name's length. NULL: the end.
 const char *ksym_at(u32 index, u32 *address, u32 *length);
 // The function that begins at `pc`; false: none does. All functions, in order
 // of address, take one walk: `f` is all zero at first, and says then where the

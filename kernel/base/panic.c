@@ -5,6 +5,7 @@
 // at once.
 
 #include "arch/cpu.h"
+#include "arch/mmu.h"
 #include "arch/regs.h"
 #include "kernel/base/log.h"
 #include "kernel/base/thread.h"
@@ -22,7 +23,8 @@ static void print_backtrace(const u32 *pcs, u32 count)
         u32 offset;
         const char *name = ksym_lookup(pcs[i], &offset);
         if (name)
-            console_printf("  %08x %s+%#x\n", pcs[i], name, offset);
+            console_printf("  %08x %s+%#x\n", linked_address(pcs[i]), name,
+                           offset);
         else
             console_printf("  %08x\n", pcs[i]);
     }
@@ -72,6 +74,10 @@ static void begin_report(const char *fmt, va_list args)
     format_va(message, sizeof(message), fmt, args);
     console_printf("\nKERNEL PANIC: %s\n", message);
     print_where();
+    if (image_slide())
+        console_printf("moved by %#x: registers and stacks have addresses that "
+                       "are as much higher than kernel.elf's\n",
+                       image_slide());
     CPU_SET_FOR_EACH(cpu, &running)
     console_printf("CPU %u has not stopped\n", cpu);
 }

@@ -23,7 +23,7 @@ static struct range pages_touched(paddr_t base, u64 size)
 
 static struct range kernel_image(void)
 {
-    paddr_t base = image_paddr((void *)KERNEL_LOAD);
+    paddr_t base = image_paddr((void *)image_start());
     return pages_touched(base, image_paddr(kernel_end) - base);
 }
 
@@ -31,8 +31,9 @@ static struct range kernel_image(void)
 // of the last large page is released by arch_init_memory.
 static struct range hidden_memory(void)
 {
+    u32 start = image_start() - KERNEL_BASE;
     u32 end = ALIGN_UP((u32)kernel_end - KERNEL_BASE, IMAGE_ALIGN);
-    return (struct range){ IMAGE_PADDR, image_distance ? end : IMAGE_PADDR };
+    return (struct range){ start, image_distance ? end : start };
 }
 
 // The `i`th range that is in use at boot: the kernel's image, what it hides,

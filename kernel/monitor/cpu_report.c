@@ -4,6 +4,7 @@
 
 #include "kernel/sched/hang.h"
 
+#include "arch/mmu.h"
 #include "arch/nmi.h"
 #include "arch/regs.h"
 #include "kernel/base/log.h"
@@ -84,7 +85,8 @@ static void print_address(u32 address)
     u32 offset = 0;
     const char *name = ksym_lookup(address, &offset);
     if (name)
-        console_printf("  %08x %s+%#x\n", address, name, offset);
+        console_printf("  %08x %s+%#x\n", linked_address(address), name,
+                       offset);
     else
         console_printf("  %08x\n", address);
 }

@@ -12,6 +12,7 @@
 #include "kernel/task/permission.h"
 #include "lib/string.h"
 
+#include <arch/mmu.h>
 #include <arch/text.h>
 
 #define LINE_MAX 256u
@@ -89,7 +90,7 @@ static int make_functions(struct chain *out, u32 number UNUSED)
         struct sysinfo_function *r = chain_add(out);
         if (!r)
             break;
-        r->address = *site;
+        r->address = linked_address(*site);
         if (ksym_function(*site, &f))
             fill(r, &f);
         else

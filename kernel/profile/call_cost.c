@@ -10,6 +10,7 @@
 // that calls it and an empty loop.
 #include "arch/call_trace.h"
 #include "arch/cpu.h"
+#include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
@@ -92,9 +93,9 @@ static struct own_times find_times(const struct calls_node *nodes, u32 count)
 {
     struct own_times t = { 0, 0 };
     for (u32 i = 0; i < count; i++) {
-        if (nodes[i].function == (u32)calling_loop)
+        if (nodes[i].function == linked_address((u32)calling_loop))
             t.caller += (u32)nodes[i].own;
-        if (nodes[i].function == (u32)callee)
+        if (nodes[i].function == linked_address((u32)callee))
             t.callee += (u32)nodes[i].own;
     }
     return t;

@@ -5,6 +5,7 @@
 #include "kernel/profile/call_trace.h"
 #include "arch/clock.h"
 #include "arch/cpu.h"
+#include "arch/mmu.h"
 #include "arch/text.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
@@ -64,11 +65,13 @@ static u32 choose_entries(void)
     return n;
 }
 
-// Each must be the entry of a function that can be patched; ascending.
-static bool functions_known(const u32 *functions, u32 count)
+// Each must be the linked address of the entry of a function that can be
+// patched; ascending. Makes them addresses.
+static bool functions_known(u32 *functions, u32 count)
 {
     const u32 *site = text_entries_start;
     for (u32 i = 0; i < count; i++) {
+        functions[i] = moved_address(functions[i]);
         while (site < text_entries_end && *site < functions[i])
             site++;
         if (site == text_entries_end || *site++ != functions[i])
@@ -417,7 +420,7 @@ int call_trace_reset(void)
 static void fill_name(struct calls_name *n)
 {
     struct ksym_function f = { .name = "" };
-    u32 start = ksym_find_function(n->address, &f);
+    u32 start = ksym_find_function(moved_address(n->address), &f);
     n->length = start ? MIN(f.name_length, sizeof(n->name) - 1) : 0;
     memcpy(n->name, f.name, n->length);
     memset(n->name + n->length, 0, sizeof(n->name) - n->length);

@@ -9,6 +9,7 @@
 
 #include "arch/cpu.h"
 #include "arch/irq.h"
+#include "arch/mmu.h"
 #include "arch/regs.h"
 #include "arch/unwind.h"
 #include "kernel/fs/devfs.h"
@@ -214,8 +215,10 @@ static ALWAYS_INLINE void fill(struct record *r, const struct view *v,
     s->thread = READ_ONCE(thread->tid); // exec may change it
     copy_u64(&s->period, &v->hit->period);
     words[8] = v->mode == MODE_USER ? 1 << USER_DEPTH_SHIFT : 1;
-    bool hidden = v->mode != MODE_USER && c->hides_kernel;
-    s->pc[0] = hidden ? 0 : trap_pc(v->hit->tf);
+    u32 pc = trap_pc(v->hit->tf);
+    if (v->mode != MODE_USER)
+        pc = c->hides_kernel ? 0 : linked_address(pc);
+    s->pc[0] = pc;
 }
 
 // If the kernel is hidden, the chain is the single entry, 0, that fill has
@@ -393,6 +396,8 @@ static NOINLINE void count_lost(struct session_cpu *c)
 
 static NOINLINE void trace_sample(u32 pc, u32 mode)
 {
+    if (mode != MODE_USER)
+        pc = linked_address(pc);
     struct trace_profile_sample sample = { .pc = pc, .mode = (u8)mode };
     trace_record_sample(&sample);
 }

@@ -1,5 +1,6 @@
 #include "kernel/sync/mutex.h"
 
+#include "arch/mmu.h"
 #include "kernel/base/log.h"
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
@@ -45,12 +46,13 @@ static void wait(struct mutex *m, u32 caller)
     caller = call_trace_caller(caller);
     if (owned(m))
         panic("mutex %s: taken again at %08x by its owner, taken at %08x",
-              m->queue.name, caller, m->caller);
+              m->queue.name, linked_address(caller), linked_address(m->caller));
     wait_event(&m->queue, !take_from(m, NULL), WAIT_UNINTERRUPTIBLE,
                WAIT_FOREVER);
     u64 cycles = rdtsc() - began;
     lock_class_waited(m->class, cycles);
-    TRACE(lock_contended, .lock = (u32)m, .caller = caller, .cycles = cycles);
+    TRACE(lock_contended, .lock = (u32)m, .caller = linked_address(caller),
+          .cycles = cycles);
 }
 
 static NOINLINE void measure(struct mutex *m)
@@ -78,7 +80,7 @@ static NOINLINE NORETURN void misused(const struct mutex *m)
           this_cpu_read(irq_depth)
               ? "taken in an interrupt"
               : "unlocked by a thread that is not its owner",
-          m->caller);
+          linked_address(m->caller));
 }
 
 NOTRACE void mutex_lock(struct mutex *m)

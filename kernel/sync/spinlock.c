@@ -6,6 +6,7 @@
 
 #include "kernel/sync/spinlock.h"
 
+#include "arch/mmu.h"
 #include "kernel/base/log.h"
 #include "kernel/sync/lock_class.h"
 #include "kernel/sync/lockdep.h"
@@ -64,13 +65,15 @@ static void spin_wait(struct spinlock *l, u32 caller)
     if (holder_of(l) == (u32)this_cpu())
         panic("spinlock %s: CPU %u already holds it: wanted at %08x, locked "
               "at %08x",
-              l->name, this_cpu()->id, caller, READ_ONCE(l->caller));
+              l->name, this_cpu()->id, linked_address(caller),
+              linked_address(READ_ONCE(l->caller)));
     u32 spins = 0;
     while (READ_ONCE(l->locked) == SPIN_LOCKED) {
         cpu_relax();
         if (++spins == SPIN_LIMIT)
             panic("spinlock %s: stuck; wanted at %08x, held since %08x",
-                  l->name, caller, READ_ONCE(l->caller));
+                  l->name, linked_address(caller),
+                  linked_address(READ_ONCE(l->caller)));
     }
 }
 
@@ -111,7 +114,7 @@ static NOINLINE KEEPS_FRAME u32 take_slowly(struct spinlock *l, u32 flags,
     if (waited) {
         u64 cycles = rdtsc() - began;
         lock_class_waited(l->class, cycles);
-        TRACE(lock_contended, .lock = (u32)l, .caller = caller,
+        TRACE(lock_contended, .lock = (u32)l, .caller = linked_address(caller),
               .cycles = cycles);
     }
     return lock_class_taken(l->class) ? flags : measure(l, flags);

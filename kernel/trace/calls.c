@@ -5,6 +5,7 @@
 // machine is stopped meanwhile.
 #include "kernel/trace/calls.h"
 #include "arch/cpu.h"
+#include "arch/mmu.h"
 #include "arch/nmi.h"
 #include "arch/text.h"
 #include "kernel/base/errno.h"
@@ -190,8 +191,8 @@ static struct calls_arc *report_arcs(const struct call_cpu *c, u32 cpu,
         const struct call_arc *a = &c->all_arcs[i];
         if (a->from)
             *out++ = (struct calls_arc){
-                .from = a->from,
-                .to = a->to - TEXT_SITE,
+                .from = linked_address(a->from),
+                .to = linked_address(a->to) - TEXT_SITE,
                 .count = a->count,
                 .cpu = cpu,
             };
@@ -206,7 +207,8 @@ static void report_nodes(const struct call_cpu *c, u32 cpu,
         const struct call_node *n = &c->nodes[i];
         bool root = i < CALLS_ROOTS;
         out[i] = (struct calls_node){
-            .function = root ? n->function : n->function - TEXT_SITE,
+            .function =
+                root ? n->function : linked_address(n->function) - TEXT_SITE,
             .parent = index + (u32)(n->parent - c->nodes),
             .cpu = cpu,
             .open = n->open,

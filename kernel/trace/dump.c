@@ -6,6 +6,7 @@
 #include "arch/clock.h"
 #include "arch/cpu.h"
 #include "arch/irq.h"
+#include "arch/mmu.h"
 #include "kernel/base/log.h"
 #include "kernel/trace/emit.h"
 #include "kernel/trace/point.h"
@@ -109,7 +110,8 @@ static void describe(char *text, size_t size, const u8 *bytes, u32 bits)
     u32 offset;
     memcpy(&value, bytes, bits / 8);
     u32 low = (u32)value;
-    const char *name = bits == 32 ? ksym_lookup(low, &offset) : NULL;
+    const char *name =
+        bits == 32 ? ksym_lookup(moved_address(low), &offset) : NULL;
     if (name)
         format(text, size, "%s+%#x", name, offset);
     else if (bits < 64 && low >= DECIMAL_BELOW)

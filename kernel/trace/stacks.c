@@ -287,7 +287,7 @@ u32 call_trace_function(u32 slot, u32 index)
         f = call_trace_is_exit(f->back) ? find(f - 1, f->mark) : NULL;
     if (!f)
         return 0;
-    return call_trace.mode == CALLS_EVENTS ? f->function
+    return call_trace.mode == CALLS_EVENTS ? moved_address(f->function)
                                            : f->node->function - TEXT_SITE;
 }
 

@@ -76,7 +76,7 @@ static inline struct calls_node sum_of(const struct report *r,
     for (u32 i = 0; i < r->info.records; i++) {
         const struct calls_node *n = &r->nodes[i];
         const void *const *p = path;
-        for (; *p && n->function == (u32)*p; p++)
+        for (; *p && n->function == linked_address((u32)*p); p++)
             n = &r->nodes[n->parent];
         if (*p || n->function > CALLS_ROOTS)
             continue;

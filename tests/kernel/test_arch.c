@@ -281,5 +281,7 @@ KERNEL_TEST(arch_unwind_where_a_stack_is_aligned)
     bool cut;
     expect(unwind_kernel(&stack.tf, (u32)&stack.tf.esp, pcs, 8, &cut) == 3 &&
            !cut);
-    expect(pcs[0] == at && pcs[1] == stack.back && pcs[2] == stack.outer[1]);
+    expect(pcs[0] == linked_address(at) &&
+           pcs[1] == linked_address(stack.back) &&
+           pcs[2] == linked_address(stack.outer[1]));
 }

@@ -70,15 +70,16 @@ static struct {
 static bool is_in(u32 pc, u32 function)
 {
     u32 offset;
-    return ksym_lookup(pc - 1, &offset) && pc - 1 - offset == function;
+    pc = moved_address(pc) - 1;
+    return ksym_lookup(pc, &offset) && pc - offset == function;
 }
 
 // middle, and then `leaves` calls of leaf by it, again and again.
 static void take_call(u32 function, u32 caller)
 {
-    bool is_leaf = function == (u32)leaf;
+    bool is_leaf = function == linked_address((u32)leaf);
     seen.calls++;
-    seen.bad += !is_leaf && function != (u32)middle;
+    seen.bad += !is_leaf && function != linked_address((u32)middle);
     seen.bad += !is_in(caller, is_leaf ? (u32)middle : seen.loop);
     if (!seen.gap)
         seen.bad += is_leaf ? !seen.left : seen.left;
@@ -199,8 +200,9 @@ static void look(void *arg UNUSED, const struct trapframe *tf)
     places[MIN(at, sizeof(places) - 1)] = 1;
     n = unwind_kernel(tf, (u32)&tf->esp, pcs, ARRAY_SIZE(pcs), &is_cut);
     for (u32 i = 1; i < n; i++) {
-        const char *name = ksym_lookup(pcs[i] - 1, &offset);
-        u32 start = pcs[i] - 1 - offset;
+        u32 pc = moved_address(pcs[i]) - 1;
+        const char *name = ksym_lookup(pc, &offset);
+        u32 start = pc - offset;
         function |= start == (u32)leaf || start == (u32)middle;
         caller |= name && !strcmp(name, "calls_are_recorded_anywhere_loop");
     }

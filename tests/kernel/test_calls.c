@@ -237,7 +237,7 @@ static void look(void *arg UNUSED, const struct trapframe *tf)
     const char *name = NULL;
     u32 offset;
     for (u32 i = 1; i < n && !found; i++) {
-        name = ksym_lookup(pcs[i] - 1, &offset);
+        name = ksym_lookup(moved_address(pcs[i]) - 1, &offset);
         found = name && !strcmp(name, "calls_are_unwound_anywhere_loop");
     }
     cpu_run_instructions(LONG_NMI);

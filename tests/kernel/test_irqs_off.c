@@ -56,7 +56,7 @@ struct seen {
 static void count(struct seen *seen, const struct sprofile_sample *s)
 {
     u32 offset;
-    const char *name = ksym_lookup(s->pc[0], &offset);
+    const char *name = ksym_lookup(moved_address(s->pc[0]), &offset);
     if (!name)
         return;
     if (!strcmp(name, "irqs_off_section")) {

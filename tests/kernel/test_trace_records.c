@@ -344,6 +344,7 @@ struct stack {
 
 static u32 index_of(u32 function)
 {
+    function = moved_address(function);
     return function == (u32)leaf    ? 0
            : function == (u32)jumps ? 1
            : function == (u32)top   ? 2

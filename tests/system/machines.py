@@ -103,10 +103,10 @@ DEVICES = (
 MOVED = tuple(
     qemu(name, *options, "--cut-memory", cut, smp=smp, said=said)
     for name, cut, smp, options, said in (
-        ("moved, BIOS", "4M 8M", 1, ("--disk",),
-         ("kernel image at 0x800000, linked for 0x400000: 0 KiB there cannot be used",)),
-        ("moved, no PAE", "5M 40M", 1, ("--disk", "--cpu", "pentium2,-pae"),
-         ("kernel image at 0x2800000, linked for 0x400000: 1024 KiB there cannot be used",)),
+        ("moved, BIOS", "4M 8M", 1, ("--disk", "--kargs", "kaslr=0"),
+         ("kernel image at 0x800000, linked for 0x400000: its addresses hide 0 KiB",)),
+        ("moved, no PAE", "5M 40M", 1, ("--disk", "--cpu", "pentium2,-pae", "--kargs", "kaslr=off"),
+         ("kernel image at 0x2800000, linked for 0x400000: its addresses hide 1024 KiB",)),
         ("moved, 4 CPUs", "2M 5M", 4, ("--disk",), ("kernel image at ",)),
         ("moved, UEFI, 4 CPUs", "4M 8M", 4, ("--firmware", "uefi64"), ("kernel image at ",)),
         ("4 CPUs, no page at 32 KiB", "4K 600K", 4, ("--disk",),

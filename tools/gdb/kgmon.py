@@ -30,7 +30,7 @@ def arcs():
         data = read(int(calls["all_arcs"]), int(calls["arc_mask"]) + ARC.size)
         for start, to, count in ARC.iter_unpack(data):
             if start:
-                found[start, to] += count
+                found[start - slide, to - slide] += count
     return found
 
 
@@ -50,8 +50,8 @@ def bins():
 
 def histogram(counted, rate):
     """The file's records of a histogram: a bin has 16 bits."""
-    low = int(kernel("&text_start")) // BIN
-    count = int(kernel("&text_end")) // BIN - low
+    low = (int(kernel("&text_start")) - slide) // BIN
+    count = (int(kernel("&text_end")) - slide) // BIN - low
     done, data = 0, b""
     while not done or any(n > done for n in counted.values()):
         data += struct.pack("<BIIII15sc", 0, low * BIN, (low + count) * BIN, count,

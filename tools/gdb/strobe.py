@@ -10,12 +10,14 @@ kernel.
 and kgmon (kgmon.py), strobe-sensors and strobe-sensor (sensors.py), strobe-trace
 (trace.py).
 
-gdb finds sources from any folder. The commands use the kernel's debugging
+gdb finds sources from any folder, and its symbols are moved to where the kernel has
+moved itself (docs/hardware.md). The commands use the kernel's debugging
 information, so the running kernel's file must be loaded (build/kernel.elf or
 kernel-test.elf of the same build). They write nothing to the machine and need no code
 on it to run. tools/strobe-src/convert.c describes the file format.
 """
 import os
+import re
 import struct
 
 import gdb
@@ -41,6 +43,23 @@ def kernel(expression):
     value = gdb.parse_and_eval(expression)
     value.fetch_lazy()
     return value
+
+
+slide = 0  # by which gdb's symbols are above the addresses in their file
+
+
+def follow():
+    """Moves gdb's symbols to where the kernel is: its interrupt table tells."""
+    global slide
+    registers = gdb.execute("monitor info registers", to_string=True)
+    idt = re.search(r"\bIDT=\s*(\w+)", registers)
+    table = int(kernel("(unsigned int)&idt")) - slide
+    now = int(idt[1], 16) - table if idt else 0
+    now = max(now, 0)  # before it is set
+    if now != slide:
+        file = gdb.lookup_global_symbol("kernel_main").symtab.objfile.filename
+        gdb.execute(f"symbol-file -o {now:#x} {file}", to_string=True)
+        slide = now
 
 
 def read(address, size):
@@ -264,6 +283,7 @@ class Command(gdb.Command):
 
     def invoke(self, argument, _):
         try:
+            follow()
             self.run(gdb.string_to_argv(argument))
         except gdb.MemoryError as error:
             raise gdb.GdbError(f"{error}: has the kernel not begun yet, or is "
@@ -337,6 +357,10 @@ class Rings(Command):
 
 
 gdb.execute(f"directory {ROOT}", to_string=True)
+try:
+    follow()
+except gdb.error:
+    pass  # there is no machine yet
 Sessions("strobe-sessions")
 Rings("strobe-rings")
 gdb.execute(f"source {ROOT}/tools/gdb/kgmon.py")

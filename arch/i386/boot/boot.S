@@ -251,12 +251,18 @@ higher_half:
     movl %ebp, image_distance
     movl $boot_stack_top, %esp
     xorl %ebp, %ebp // backtraces end here
-    pushl %ebp
-    pushl %ebp
-    movl %esp, %ebp
     movl %edi, %eax
     movl %esi, %edx
     call boot_main
+    // boot_main has moved the image (kaslr.c): these are its new addresses.
+    movl $moved, %eax
+    jmp *%eax
+moved:
+    movl $boot_stack_top, %esp
+    pushl %ebp
+    pushl %ebp
+    movl %esp, %ebp
+    call boot_moved
     hlt
 
     .section .bss.page_aligned, "aw", @nobits

@@ -7,6 +7,7 @@
 #include "arch/boot.h"
 #include "arch/i386/boot/boot_fill.h"
 #include "arch/i386/boot/early_map.h"
+#include "arch/i386/boot/kaslr.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/mm/memory.h"
 #include "arch/i386/text/text_init.h"
@@ -133,15 +134,25 @@ static void boot_parse(u32 magic, u32 info)
     boot_fill_finish();
 }
 
-NORETURN void boot_main(u32 magic, u32 info);
+// At the image's linked addresses.
+void boot_main(u32 magic, u32 info);
 void boot_main(u32 magic, u32 info)
 {
 #ifdef KASAN
     kasan_map_early();
 #endif
     text_init();
-    cpu_init_boot();
     memory_init_boot();
     boot_parse(magic, info);
+    kaslr_move();
+}
+
+// At its own.
+NORETURN void boot_moved(void);
+void boot_moved(void)
+{
+    kaslr_end();
+    cpu_init_boot();
+    memory_init_boot();
     kernel_main();
 }

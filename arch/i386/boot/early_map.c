@@ -8,6 +8,13 @@ extern u8 early_directory[];
 
 static u32 next = VMAP_BASE; // free from here to the end of the address space
 
+static void set_large(u32 va, u64 paddr, u32 bits)
+{
+    u32 index = va / table_span() % entries_per_table();
+    entry_set(early_directory + index * entry_size(),
+              paddr | ENTRY_PRESENT | ENTRY_WRITE | ENTRY_LARGE | bits);
+}
+
 // Maps whole large pages. NULL: out of reach, or no space is left.
 static char *map_large(u64 at, u64 end, u32 bits)
 {
@@ -15,12 +22,17 @@ static char *map_large(u64 at, u64 end, u32 bits)
     if (!is_addressable(at, end - at) || end - at > -next)
         return NULL;
     char *va = (char *)next;
-    for (; at < end; at += span, next += (u32)span) {
-        u32 index = next / (u32)span % entries_per_table();
-        entry_set(early_directory + index * entry_size(),
-                  at | ENTRY_PRESENT | ENTRY_WRITE | ENTRY_LARGE | bits);
-    }
+    for (; at < end; at += span, next += (u32)span)
+        set_large(next, at, bits);
     return va;
+}
+
+void early_map_image(u32 va, u64 paddr)
+{
+    u32 size = (u32)kernel_end - image_start();
+    for (u32 at = 0; at < size; at += table_span())
+        set_large(va + at, paddr + at, 0);
+    tlb_flush_user();
 }
 
 // Whether some of [base, end) is hidden by the image's large pages.

@@ -9,3 +9,6 @@
 // address 0, out of the reach of the page tables, or no space is left. Only
 // before arch_init_memory, on the boot CPU.
 void *early_map(u64 paddr, u64 size, u32 bits);
+// Maps as many bytes of memory as the kernel's image has, from `paddr` on, at
+// `va`; both are multiples of a large page.
+void early_map_image(u32 va, u64 paddr);

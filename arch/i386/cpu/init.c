@@ -21,6 +21,7 @@
 _Static_assert(ASM_KERNEL_BASE == KERNEL_BASE, "offsets.h");
 _Static_assert(ASM_DIRECT_MAP_MAX == DIRECT_MAP_MAX, "offsets.h");
 _Static_assert(ASM_IMAGE_PADDR == IMAGE_PADDR, "offsets.h");
+_Static_assert(ASM_TEXT_LINKED == KERNEL_LOAD + PAGE_SIZE, "offsets.h");
 _Static_assert(ASM_IMAGE_ALIGN == IMAGE_ALIGN, "offsets.h");
 _Static_assert(ASM_KSTACK_SIZE == KSTACK_SIZE, "offsets.h");
 _Static_assert(ASM_KERNEL_CS == KERNEL_CS, "offsets.h");

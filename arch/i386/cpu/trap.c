@@ -264,7 +264,8 @@ enum subsystem exception_subsystem(u32 vector)
 NOTRACE void trap_kernel_exception(struct trapframe *tf)
 {
     irq_count_up(tf->vector);
-    TRACE(trap_exception, .vector = tf->vector, .pc = tf->eip, .user = false);
+    TRACE(trap_exception, .vector = tf->vector, .pc = linked_address(tf->eip),
+          .user = false);
     const struct account *thread = &current_base()->total;
     if (this_ledger()->open != thread) { // in an interrupt, or start-up
         kernel_exception(tf);

@@ -30,7 +30,7 @@
 #include "lib/string.h"
 #include <strobe/kbox.h>
 
-extern const char text_start[], text_end[]; // linker.ld
+extern char text_end[]; // linker.ld
 extern const char helpers_start[], helpers_end[];
 extern const char trap_stubs[], trap_code_end[]; // entry.S
 
@@ -155,7 +155,7 @@ static bool add(struct chain *c, u32 pc)
         *c->cut = true;
         return false;
     }
-    c->pcs[c->n++] = pc;
+    c->pcs[c->n++] = linked_address(pc);
     return true;
 }
 
@@ -180,7 +180,8 @@ static bool leave_stub(struct walk *w, struct chain *c, u32 *slot, u32 *pc)
 // but for the function in which the chain is already.
 static bool add_jumped(struct chain *c, u32 slot)
 {
-    u32 here = ksym_start(c->pcs[c->n - 1] - (c->n > 1)), function;
+    u32 last = moved_address(c->pcs[c->n - 1]), function;
+    u32 here = ksym_start(last - (c->n > 1));
     for (u32 i = 0; (function = call_trace_function(slot, i)); i++) {
         if (function != here && !add(c, function + TEXT_SITE))
             return false;

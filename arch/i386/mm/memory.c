@@ -3,14 +3,15 @@
 //
 // Built once, by arch_init_memory on the boot CPU. The direct map covers
 // everything that the memory map lists below DIRECT_MAP_MAX, firmware tables
-// included, by large pages; the chunks up to the end of the kernel's image, and
-// those of the memory in which it lies, are mapped page by page. All tables
+// included, by large pages; the chunks of the kernel's image, and those of the
+// memory in which it lies, are mapped page by page. All tables
 // above VMAP_BASE are allocated at once, so no directory entry ever changes: in
 // two-level mode each task has a copy of the directory.
 
 #include "arch/i386/mm/memory.h"
 #include "arch/boot.h"
 #include "arch/cpu.h"
+#include "arch/i386/boot/kaslr.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/offsets.h"
 #include "arch/i386/dev/display.h"
@@ -31,7 +32,7 @@ _Static_assert(VMAP_LIMIT % MIB(4) == 0 && WINDOW_BASE % MIB(4) == 0,
 
 #define RW (PROT_R | PROT_W | PROT_GLOBAL)
 
-extern char text_start[], text_end[], rodata_start[], rodata_end[];
+extern char text_end[], rodata_start[], rodata_end[];
 extern char boot_stack_guard[];
 extern u64 early_pointers[];
 extern u32 early_directory[];
@@ -78,7 +79,7 @@ static u32 page_prot(u32 va)
     return RW;
 }
 
-static u32 memory_end(void)
+u32 direct_memory_end(void)
 {
     u64 end = MIB(1);
     for (u32 i = 0; i < boot_info.region_count; i++) {
@@ -98,7 +99,7 @@ static u64 page_entry(u32 va)
         return 0;
     if (is_in_image(va))
         return entry_make(image_paddr((void *)va), page_prot(va));
-    if (is_in_image(va - image_distance)) // it was moved here
+    if (is_in_image(va - image_distance)) // the memory in which it lies
         return entry_make(va - KERNEL_BASE, PROT_R | PROT_GLOBAL);
     return entry_make(va - KERNEL_BASE, RW);
 }
@@ -112,6 +113,11 @@ static u64 map_small(u32 va)
     return virt_to_phys(table) | ENTRY_PRESENT | ENTRY_WRITE;
 }
 
+static bool is_image_chunk(u32 va)
+{
+    return va < (u32)kernel_end && va + table_span() > image_start();
+}
+
 // The kernel's directory entry for the chunk at `va`.
 static u64 kernel_chunk(u32 va)
 {
@@ -121,9 +127,11 @@ static u64 kernel_chunk(u32 va)
     if (va >= KASAN_SHADOW)
         return kasan_chunk(va, direct_map_size);
 #endif
+    if (is_image_chunk(va))
+        return map_small(va);
     if (va - KERNEL_BASE >= direct_map_size)
         return 0;
-    if (va < (u32)kernel_end || is_in_image(va - image_distance))
+    if (is_image_chunk(va - image_distance))
         return map_small(va);
     return entry_make(va - KERNEL_BASE, RW) | ENTRY_LARGE;
 }
@@ -141,12 +149,13 @@ static void check_modules(void)
     for (u32 i = 0; i < boot_info.module_count; i++) {
         const struct boot_module *m = &boot_info.modules[i];
         u64 total = frames_total() * (u64)PAGE_SIZE;
-        if (m->base + m->size <= memory_end() || is_memory(m))
+        if (m->base + m->size <= direct_memory_end() || is_memory(m))
             continue;
         if (total < DIRECT_MAP_MAX)
             panic("no memory for boot module %s: at least %u KiB more are "
                   "needed than %u MiB",
-                  m->name, (u32)((m->base + m->size - memory_end()) / 1024),
+                  m->name,
+                  (u32)((m->base + m->size - direct_memory_end()) / 1024),
                   DIV_ROUND_UP((u32)total, MIB(1)));
         panic("boot module %s lies at %#llx, where there is no memory", m->name,
               m->base);
@@ -154,19 +163,20 @@ static void check_modules(void)
 }
 
 // Large pages of the early page tables have hidden more than the image's
-// addresses do.
+// addresses do. (Which addresses these are is not told.)
 static void report_move(void)
 {
+    paddr_t paddr = image_paddr((void *)image_start());
     u32 end = (u32)kernel_end - KERNEL_BASE, hidden = 0;
     if (!image_distance)
         return;
     frame_release_region(end, ALIGN_UP(end, IMAGE_ALIGN) - end);
-    for (u32 at = IMAGE_PADDR; at < end; at += PAGE_SIZE)
+    for (u32 at = image_start() - KERNEL_BASE; at < end; at += PAGE_SIZE)
         hidden += frame_from_paddr(at) != NULL;
-    log_printf("memory: kernel image at %#x, linked for %#x: %u KiB there "
-               "cannot be used\n",
-               IMAGE_PADDR + image_distance, IMAGE_PADDR,
-               hidden * (PAGE_SIZE / 1024));
+    if (paddr != IMAGE_PADDR || hidden)
+        log_printf("memory: kernel image at %#llx, linked for %#x: its "
+                   "addresses hide %u KiB\n",
+                   paddr, IMAGE_PADDR, hidden * (PAGE_SIZE / 1024));
 }
 
 void arch_init_memory(void)
@@ -178,7 +188,7 @@ void arch_init_memory(void)
     else if (!mmu_nx)
         log_printf("warning: the CPU has no NX: every readable page is "
                    "executable\n");
-    direct_map_size = ALIGN_UP(memory_end(), table_span());
+    direct_map_size = ALIGN_UP(direct_memory_end(), table_span());
     check_modules();
     char *directory = must_alloc_table();
     u32 size = mmu_pae ? 8 : 4;
@@ -198,6 +208,7 @@ void arch_init_memory(void)
     framebuffer_move();
     tlb_flush_all();
     report_move();
+    kaslr_report();
     kasan_start(direct_map_size);
 }
 

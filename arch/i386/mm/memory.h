@@ -5,8 +5,10 @@
 #include "arch/mmu.h"
 
 // Initialises kernel_pagetable from the early page tables (boot.S). Called
-// first.
+// first, and again when the image has been moved.
 void memory_init_boot(void);
+// Where the memory map's last range below DIRECT_MAP_MAX ends, or that.
+u32 direct_memory_end(void);
 
 // Whether the direct map contains a frame.
 extern u32 direct_map_size; // fixed by arch_init_memory

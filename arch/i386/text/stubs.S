@@ -38,6 +38,9 @@
     .cfi_sections .debug_frame
     .section .text.trace, "ax"
 
+// What image_slide (arch/mmu.h) returns: records have linked addresses.
+#define IMAGE_SLIDE (text_start - ASM_TEXT_LINKED)
+
 // --- arcs -------------------------------------------------------------------
 
     .balign 16
@@ -220,7 +223,7 @@ trace_enter:
     addl $FRAME_SIZE, %esi
     movl %esp, FRAME_MARK(%esi)
     movl FUNCTION(%esp), %eax
-    subl $ASM_TEXT_SITE, %eax
+    subl $(ASM_TEXT_SITE + IMAGE_SLIDE), %eax
     movl %eax, FRAME_FUNCTION(%esi)
     movl RETURN_ADDRESS(%esp), %eax
     movl %eax, FRAME_BACK(%esi)
@@ -334,8 +337,10 @@ trace_call:
     cmpxchgl %edx, PLACE_AT(%ecx)
     jne .Lcall_again
     movl CALLED(%esp), %edx
+    subl $IMAGE_SLIDE, %edx
     movl %edx, CALL_FUNCTION(%eax)
     movl CALLED_FROM(%esp), %edx
+    subl $IMAGE_SLIDE, %edx
     movl %edx, CALL_CALLER(%eax)
     POP (%eax)
 .Lcall_done:

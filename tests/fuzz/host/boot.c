@@ -33,6 +33,14 @@ void memory_init_boot(void)
 {
 }
 
+void kaslr_move(void)
+{
+}
+
+void kaslr_end(void)
+{
+}
+
 void *early_map(u64 paddr, u64 size, u32 bits UNUSED)
 {
     return paddr < memory_bytes && size <= memory_bytes - paddr ? memory + paddr

@@ -18,7 +18,7 @@ typedef u64 paddr_t;
 
 #define USER_END 0xc0000000u
 #define KERNEL_BASE 0xc0000000u
-#define KERNEL_LOAD 0xc0400000u    // the kernel's image is linked here
+#define KERNEL_LOAD 0xc0400000u    // the kernel's image is linked for this
 #define DIRECT_MAP_MAX 0x30000000u // bytes: the low zone ends at 768 MiB
 #ifdef KASAN // a byte of shadow for each 8 from KERNEL_BASE on
 #define KASAN_SHADOW 0xf0000000u
@@ -31,9 +31,10 @@ typedef u64 paddr_t;
 #define WINDOW_BASE 0xff800000u
 
 // The image is loaded at IMAGE_PADDR, or moved: at another multiple of
-// IMAGE_ALIGN below DIRECT_MAP_MAX. Its addresses are in the direct map; then
-// they hide the memory at IMAGE_PADDR, and the memory in which it lies is
-// mapped a second time, read-only.
+// IMAGE_ALIGN below DIRECT_MAP_MAX. Its addresses are in the direct map: those
+// for which it is linked, or by whole large pages higher (boot/kaslr.c). Unless
+// they are those of the memory in which it lies, they hide memory, if there is
+// any, and the former is mapped a second time, read-only.
 #define IMAGE_PADDR (KERNEL_LOAD - KERNEL_BASE)
 #define IMAGE_ALIGN 0x400000u
 
@@ -62,17 +63,39 @@ struct mapping {
     bool accessed, dirty;
 };
 
-extern char kernel_end[];  // linker.ld
-extern u32 image_distance; // by which the image was moved (boot.S), or 0
+extern char text_start[], kernel_end[]; // linker.ld
+// By how much the image lies above the memory of its addresses, or 0.
+extern u32 image_distance;
+// The image's first address: the page before text_start is boot.S's.
+static inline size_t image_start(void)
+{
+    return (size_t)text_start - PAGE_SIZE;
+}
+// How far the image's addresses are above those for which it is linked.
+static inline u32 image_slide(void)
+{
+    return (u32)image_start() - KERNEL_LOAD;
+}
+// The address for which code is linked. All that leaves the kernel has these:
+// samples, traces, symbols. So kernel.elf explains it, and nobody is told where
+// the kernel is.
+static inline u32 linked_address(u32 pc)
+{
+    return pc - image_slide();
+}
+static inline u32 moved_address(u32 linked)
+{
+    return linked + image_slide();
+}
 static inline bool is_in_image(size_t va)
 {
-    return va >= KERNEL_LOAD && va < (size_t)kernel_end;
+    return va >= image_start() && va < (size_t)kernel_end;
 }
 // Whether some of [base, base + size) is hidden by the image's addresses.
 static inline bool is_hidden(paddr_t base, u64 size)
 {
     return image_distance && base < (size_t)kernel_end - KERNEL_BASE &&
-           base + size > IMAGE_PADDR;
+           base + size > image_start() - KERNEL_BASE;
 }
 
 // The direct map; not for what is_hidden.

@@ -11,11 +11,12 @@
 
 struct trapframe;
 
-// The kernel's part of the chain, from `tf` (a kernel frame) outwards, with the
-// stack pointer of its context: trap_kernel_stack() if it was interrupted. It
-// includes handlers that were interrupted themselves, but not the sampler's own
-// frames. Returns the number of entries, at most `max` (>= 1). *cut: the chain
-// continues beyond them, or could not be followed.
+// The kernel's part of the chain, by linked addresses (arch/mmu.h), from `tf`
+// (a kernel frame) outwards, with the stack pointer of its context:
+// trap_kernel_stack() if it was interrupted. It includes handlers that were
+// interrupted themselves, but not the sampler's own frames. Returns the number
+// of entries, at most `max` (>= 1). *cut: the chain continues beyond them, or
+// could not be followed.
 u32 unwind_kernel(const struct trapframe *tf, u32 esp, u32 *pcs, u32 max,
                   bool *cut);
 
