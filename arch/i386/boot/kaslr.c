@@ -18,6 +18,7 @@
 #include "arch/i386/mm/memory.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/log.h"
+#include "kernel/debug/kasan.h"
 #include "lib/string.h"
 
 #include <arch/entropy.h>
@@ -101,8 +102,7 @@ static NOINLINE void relocate(const u8 *code, u32 words, char *at, u32 distance)
 
 void kaslr_move(void)
 {
-#ifndef KASAN
-    u32 distance = &relocation_count ? choose_distance() : 0;
+    u32 distance = !KASAN_ON && &relocation_count ? choose_distance() : 0;
     if (!distance)
         return;
     early_map_image((u32)image_start() + distance,
@@ -110,7 +110,6 @@ void kaslr_move(void)
     boot_info.ranges = (void *)((u32)boot_info.ranges + distance);
     relocate(relocation_table, relocation_count, text_start, distance);
     image_distance -= distance;
-#endif
 }
 
 void kaslr_end(void)
