@@ -664,9 +664,14 @@ $(B)/replay/%.c.o: %.c $(B)/replay/flags | $(DEPS)/run
 
 $(REPLAYS): $(B)/replay/fuzz_%: $(B)/replay/tests/fuzz/host/%.c.o \
 		$(B)/replay/tests/fuzz/host/replay.c.o $(LIB_SOURCES:%=$(B)/replay/%.o) \
-		$$(patsubst $$(PERCENT),$(B)/replay/$$(PERCENT).o,$$(call links,tests/fuzz/host/$$*))
+		$$(patsubst $$(PERCENT),$(B)/replay/$$(PERCENT).o,$$(call links,tests/fuzz/host/$$*)) \
+		$(B)/corpus/%/.unpacked
 	$(call say,LINK $@,tests)
 	$(COMPILE) $(CROSS)gcc $(HOST_FLAGS) $(filter %.o,$^) $(REPLAY_LINK) -lm
+
+# Each corpus is one archive (tools/fuzz-host/run --merge NAME).
+$(B)/corpus/%/.unpacked: tests/fuzz/host/corpus/%.tar.xz | $(DEPS)/tool
+	@rm -rf $(@D) && mkdir -p $(@D) && tar -xJf $< -C $(@D) && touch $@
 
 FUZZER_FLAGS := $(filter-out -O1 -Wall -Wextra,$(HOST_FLAGS)) -O2
 $(B)/fuzz/flags: FORCE
@@ -677,7 +682,8 @@ $(B)/fuzz/%.c.o: %.c $(B)/fuzz/flags $(FUZZER_CC) | $(DEPS)/fuzz
 	$(COMPILE) $(FUZZER_CC) $(FUZZER_FLAGS) -fsanitize=fuzzer-no-link -c $<
 
 $(FUZZERS): $(B)/fuzz/%: $(B)/fuzz/tests/fuzz/host/%.c.o $(LIB_SOURCES:%=$(B)/fuzz/%.o) \
-		$$(patsubst $$(PERCENT),$(B)/fuzz/$$(PERCENT).o,$$(call links,tests/fuzz/host/$$*))
+		$$(patsubst $$(PERCENT),$(B)/fuzz/$$(PERCENT).o,$$(call links,tests/fuzz/host/$$*)) \
+		$(B)/corpus/%/.unpacked
 	$(call say,LINK $@,fuzzers)
 	$(COMPILE) $(FUZZER_CC) $(FUZZER_FLAGS) -fsanitize=fuzzer $(filter %.o,$^) -lm
 

@@ -1,13 +1,13 @@
 // Replays a corpus without libFuzzer, as a host test: the program fuzz_NAME
-// calls its harness with each file of tests/fuzz/host/corpus/NAME, in order of
-// names.
+// calls its harness with each file of build/corpus/NAME (unpacked from
+// tests/fuzz/host/corpus/NAME.tar.xz), in order of names.
 #define _FILE_OFFSET_BITS 64 // of ext4's directories, which QEMU passes on
 #include "host.h"
 
 #include <dirent.h>
 #include <string.h>
 
-#define CORPUS "tests/fuzz/host/corpus"
+#define CORPUS "build/corpus"
 
 static int visible(const struct dirent *e)
 {
