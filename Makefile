@@ -752,13 +752,14 @@ test-checked: all checked | $(DEPS)/test
 SEED := 1
 CALLS := 10000000
 FUZZ_RUNS := 10
-# Soak test of MINUTES on one CPU in virtual time, then on four in real time
-# (docs/reliability.md).
+# Soak test of MINUTES on one CPU in virtual time, then on four in real time; then
+# with faults (docs/reliability.md).
 MINUTES := 60
 soak: all | $(DEPS)/test
 	$(clear_line)
 	tools/soak --minutes $(MINUTES)
 	tools/soak --minutes $(MINUTES) --smp 4
+	tools/soak --minutes $(MINUTES) --faults
 
 # Lists kernel functions that no test or fuzzer runs (docs/testing.md).
 coverage: all | $(DEPS)/test

@@ -7,7 +7,9 @@ import subprocess
 
 import pytest
 
+from checkers import options
 from machine import PATIENCE, ROOT
+from tiers import realtime
 
 LOADER = importlib.machinery.SourceFileLoader("soak", f"{ROOT}/tools/soak")
 soak = importlib.util.module_from_spec(
@@ -25,6 +27,19 @@ def test_soak(done, capsys):
     assert done.returncode == 0, done
     assert not list(soak.problems(done.stdout, 1)), done
     assert "differences [0, 0, 0, 0, 0, 0]" in capsys.readouterr().out
+
+
+@realtime()
+@pytest.mark.parametrize("kernel", ("plain", "addresses"))
+def test_under_faults(kernel, capsys):
+    """The same while sticks, disks, memory, frames and programs fail. The plain kernel's
+    books are checked to the tick; that with checkers has allocations that fail."""
+    run = soak.work(4, 1, [] if kernel == "plain" else list(options(kernel)), faults=True)
+    assert run.returncode == 0, run
+    assert not list(soak.problems(run.stdout, 1)), run
+    assert "differences [0, 0, 0, 0, 0, 0]" in capsys.readouterr().out
+    for part in ("written", "network", "programs") + (("damaged",) if kernel == "plain" else ()):
+        assert re.search(rf"^ *\d+ .*rounds\.{part}$", run.stdout, re.MULTILINE), run
 
 
 def add(pattern, more, *, kind=""):
