@@ -9,7 +9,7 @@
 // link: user/libtrace/summary.c user/libtrace/sensed.c
 // link: user/libstrobe/sensor_recording.c user/libstrobe/sensor_print.c
 // link: user/libstrobe/table.c user/libstrobe/messages.c
-// link: tools/strobe-src/trace_chrome.c tools/strobe-src/trace_tracks.c
+// link: tools/strobe-src/trace_tracks.c
 // link: tools/strobe-src/trace_ctf.c tools/strobe-src/trace_ctf_sensors.c
 // link: tools/strobe-src/trace_dat.c tools/strobe-src/trace_dat_events.c
 // link: tools/strobe-src/trace_dat_linux.c
@@ -258,27 +258,6 @@ static void the_summary_counts_them(void **state UNUSED)
 
 // --- other programs ---------------------------------------------------------
 
-static void chrome_has_points_and_counters(void **state UNUSED)
-{
-    size_t size;
-
-    make_sensed();
-    write_file(made.bytes, made.used);
-    char *text = exported(trace_chrome, &size);
-    has(text, "{\"ph\":\"i\",\"pid\":3,\"tid\":7,\"name\":\"app/frames\","
-              "\"ts\":0.053,\"s\":\"t\",\"args\":{\"event\":\" frame number=3 "
-              "quality=-2\",\"cpu\":0}}");
-    has(text, "{\"ph\":\"i\",\"pid\":4,\"tid\":1342177280,\"name\":\"app/"
-              "frames\",\"ts\":0.133,\"s\":\"t\",\"args\":{\"event\":\" 5 "
-              "events are missing here, 1 spoilt ones\"}}");
-    has(text, "\"tid\":1342177281,\"name\":\"app/steps\",\"ts\":0.101");
-    has(text, "{\"ph\":\"C\",\"pid\":4,\"tid\":0,\"name\":\"app/misses\","
-              "\"ts\":0.216,\"args\":{\"value\":42}}");
-    has(text, "\"name\":\"app/cost\",\"ts\":0.216,\"args\":{\"sum\":1000}}");
-    has(text, "\"args\":{\"name\":\"Sensors\"}}");
-    free(text);
-}
-
 // Writes and removes them. NULL: the file cannot be opened.
 static char *ctf_metadata(uint8_t *streams[SENSORS], size_t sizes[SENSORS])
 {
@@ -365,7 +344,6 @@ static u32 write_all(void)
     lines = count_of(text, " app/");
     free(text);
     free(text_of(true, (struct trace_choice){ 0 }));
-    free(exported(trace_chrome, &size));
     free(exported(trace_perfetto, &size));
     free(exported(trace_dat, &size));
     free(ctf_metadata(streams, sizes));
@@ -422,7 +400,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_report_is_in_order),
         cmocka_unit_test(the_summary_counts_them),
-        cmocka_unit_test(chrome_has_points_and_counters),
         cmocka_unit_test(streams_have_each_sensor),
         cmocka_unit_test(what_is_whole_is_written),
         cmocka_unit_test(damage_does_no_harm),

@@ -35,8 +35,8 @@ COUNTED = [["report"], ["tree"], ["report", "-c", "0"], ["diff", "{good}"], *EXP
 COMMANDS = {
     "samples": SHOWN, "events": SHOWN, "calls": COUNTED,
     "arcs": [["report"], ["report", "-c", "0"], ["diff", "{good}"], ["export", "--folded"]],
-    "trace": [["trace", "report"], ["trace", "summary"], ["trace", "--chrome"],
-              ["trace", "--perfetto"], ["trace", "--trace-dat"], ["trace", "--ctf", "{out}"]],
+    "trace": [["trace", "report"], ["trace", "summary"], ["trace", "--perfetto"],
+              ["trace", "--trace-dat"], ["trace", "--ctf", "{out}"]],
     "sensors": [["sensors"]],
     "counted": [["exact"], ["calls", "{file}", "task_exit;...;*"], ["counts", "--stacks"],
                 ["counts"], ["export", "--folded"]],

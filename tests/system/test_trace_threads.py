@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from chrome_trace import events_of, profile_names
 from exports import strobe
 from machine import batch
 from perfetto import BEGIN, THREADS, Perfetto
@@ -78,11 +77,7 @@ def test_no_call_that_never_was(run):
 def test_exports_have_each_call_in_its_thread(run, tmp_path):
     results, out = run
     calls = wanted(results["calls"])
-    strobe("trace", "--chrome", "-o", tmp_path / "json", out / "calls")
     strobe("trace", "--perfetto", "-o", tmp_path / "perfetto", out / "calls")
-    chrome = json.loads((tmp_path / "json").read_text())
-    assert collections.Counter(e["tid"] for e in events_of(chrome, "X")
-                               if e["name"] == "getppid") == calls
     perfetto = Perfetto(tmp_path / "perfetto", tmp_path)
     assert collections.Counter(e.track for e in perfetto.events if e.kind == THREADS
                                and e.type == BEGIN and e.name == "getppid") == calls
@@ -167,10 +162,7 @@ def test_samples_have_the_threads_names(run, how, tmp_path):
 def test_exports_of_a_trace_have_the_threads_names(run, tmp_path):
     results, out = run
     names = names_said(results["threads "].output)
-    strobe("trace", "--chrome", "-o", tmp_path / "json", out / "threads")
     strobe("trace", "--perfetto", "-o", tmp_path / "perfetto", out / "threads")
-    chrome = profile_names(json.loads((tmp_path / "json").read_text()))
     perfetto = Perfetto(tmp_path / "perfetto", tmp_path).threads
     for thread, name in names.items():
-        assert any(f", {name}:{thread} (tid" in title for title in chrome.values()), chrome
         assert perfetto[thread] == name

@@ -10,25 +10,25 @@
 #include <string.h>
 
 static const char *thread, *cpu, *ctf, *out;
-static bool chrome, perfetto, dat;
+static bool perfetto, dat;
 
 static const struct tool_option options[] = {
     { 't', "thread", "thread_id", "Report only events of this thread",
       .text = &thread },
     { 'c', "cpu", "cpu", "Report only events on this CPU", .text = &cpu },
-    { 0, "chrome", NULL, "JSON for speedscope, and others", .flag = &chrome },
     { 0, "perfetto", NULL, "A trace for ui.perfetto.dev", .flag = &perfetto },
     { 0, "ctf", "directory", "Common Trace Format, for babeltrace2",
       .text = &ctf },
     { 0, "trace-dat", NULL, "A trace.dat file, for trace-cmd and KernelShark",
       .flag = &dat },
-    { 'o', "out", "file",
-      "Write --chrome, --perfetto or --trace-dat to this file", .text = &out },
+    { 'o', "out", "file", "Write --perfetto or --trace-dat to this file",
+      .text = &out },
     { 0 },
 };
 static const struct tool tool = {
-    .usage = "strobe trace report|summary|--chrome|--perfetto|--trace-dat|"
-             "--ctf DIRECTORY FILE",
+    .usage =
+        "strobe trace report|summary|--perfetto|--trace-dat|--ctf DIRECTORY "
+        "FILE",
     .options = options,
     .notes = "report: a line for each event. summary: counts, rates, and times "
              "of threads,\nsystem calls and interrupts. FILE is from `trace "
@@ -59,9 +59,7 @@ static const char *summary(struct trace_file *f)
 static const char *write_out(struct trace_file *f)
 {
     FILE *to = result_open(out);
-    const char *problem = chrome     ? trace_chrome(to, f)
-                          : perfetto ? trace_perfetto(to, f)
-                                     : trace_dat(to, f);
+    const char *problem = perfetto ? trace_perfetto(to, f) : trace_dat(to, f);
 
     result_close(to, out);
     return problem;
@@ -88,17 +86,17 @@ static action choose(int argc, char *argv[], int *at)
     bool reports = strcmp(word, "report") == 0;
     bool sums = strcmp(word, "summary") == 0;
 
-    if (reports + sums + chrome + perfetto + dat + !!ctf != 1) {
-        complain("trace: one of report, summary, --chrome, --perfetto, --ctf "
-                 "and --trace-dat, and a file");
+    if (reports + sums + perfetto + dat + !!ctf != 1) {
+        complain("trace: one of report, summary, --perfetto, --ctf and "
+                 "--trace-dat, and a file");
         wrong();
     }
     if ((thread || cpu) && !reports) {
         complain("-t and -c are for report");
         wrong();
     }
-    if (out && !chrome && !perfetto && !dat) {
-        complain("-o is for --chrome, --perfetto and --trace-dat");
+    if (out && !perfetto && !dat) {
+        complain("-o is for --perfetto and --trace-dat");
         wrong();
     }
     *at += reports || sums;

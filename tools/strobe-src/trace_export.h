@@ -6,9 +6,6 @@
 // All return NULL, or what is wrong with the trace: what precedes that is
 // written.
 //
-// JSON in Chrome's trace event format, for Perfetto and speedscope:
-// trace_chrome.c says what is in it. Errors of `out` are the caller's to find.
-const char *trace_chrome(FILE *out, struct trace_file *f);
 // A trace.dat file, version 6, for trace-cmd and KernelShark. Unless there is
 // memory and room in /tmp nothing is written.
 const char *trace_dat(FILE *out, struct trace_file *f);

@@ -53,8 +53,7 @@ static void need_track(struct tracks *t, uint32_t thread)
     struct track *new = &t->threads[t->thread_count++];
     new->thread = thread;
     trace_file_name(t->file, thread, &new->task);
-    if (t->to->thread)
-        t->to->thread(t->arg, new);
+    t->to->thread(t->arg, new);
 }
 
 // --- slices -----------------------------------------------------------------
@@ -70,21 +69,10 @@ static void on_piece(void *arg, const struct life *l, uint64_t until)
     bool all =
         !t->file->head.task && has_all(t, BIT(sched_switch) | BIT(sched_wake));
 
-    if (!t->to->piece || !has_all(t, BIT(sched_switch)) ||
-        (!all && l->state != LIFE_RUNNING))
+    if (!has_all(t, BIT(sched_switch)) || (!all && l->state != LIFE_RUNNING))
         return;
     need_track(t, l->thread);
     t->to->piece(t->arg, l, until);
-}
-
-static void on_ran(void *arg, uint32_t cpu, uint32_t thread, uint64_t from,
-                   uint64_t until)
-{
-    struct tracks *t = arg;
-
-    if (t->to->ran && thread && !t->file->head.task &&
-        has_all(t, BIT(sched_switch)))
-        t->to->ran(t->arg, cpu, thread, from, until);
 }
 
 static void on_span(void *arg, const struct span *s)
@@ -102,7 +90,7 @@ static void tell_switch(struct tracks *t, const struct trace_event *e)
 {
     struct trace_sched_switch s;
 
-    if (!t->to->sched || t->file->head.task || !trace_fields(e, &s, sizeof(s)))
+    if (t->file->head.task || !trace_fields(e, &s, sizeof(s)))
         return;
     if (s.prev)
         need_track(t, s.prev);
@@ -116,7 +104,7 @@ static bool tell_wake(struct tracks *t, const struct trace_event *e)
 {
     struct trace_sched_wake w;
 
-    if (!t->to->sched || t->file->head.task || !trace_fields(e, &w, sizeof(w)))
+    if (t->file->head.task || !trace_fields(e, &w, sizeof(w)))
         return false;
     need_track(t, w.thread);
     t->to->sched(t->arg, e, lives_time(&t->lives, e, w.at));
@@ -184,7 +172,7 @@ static const char *tell(struct tracks *t)
     const struct trace_file_end *end = &t->file->end;
     uint64_t lost = (uint64_t)end->lost[1] << 32 | end->lost[0];
 
-    t->file->sensed = t->to->sensed ? on_sensed : NULL;
+    t->file->sensed = on_sensed;
     const char *problem = trace_file_events(t->file, on_event, t);
     t->file->sensed = NULL;
 
@@ -202,7 +190,6 @@ static const char *tell(struct tracks *t)
 const char *tracks_tell(struct tracks *t)
 {
     t->lives.piece = on_piece;
-    t->lives.ran = on_ran;
     t->lives.arg = t;
     t->spans.span = on_span;
     t->spans.arg = t;

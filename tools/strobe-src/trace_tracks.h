@@ -1,10 +1,9 @@
-// What the files for viewers of tracks share: pieces of threads' lives, slices
-// and other events of a trace, as trace_chrome.c and trace_perfetto.c write
-// them.
+// What a file for a viewer of tracks has: pieces of threads' lives, slices and
+// other events of a trace, as trace_perfetto.c writes them.
 //
 // What only one task does (`trace record -t`, `-1`) says nothing of who else
-// ran, and not who woke its threads: then only running pieces are told, and not
-// which threads ran on the CPUs.
+// ran, and not who woke its threads: then only running pieces are told, and
+// wakes are points.
 #pragma once
 
 #include "user/libtrace/file.h"
@@ -17,15 +16,11 @@ struct track {
     uint32_t task; // as of its first event, 0: unknown
 };
 
-// What is told. `piece`, `ran`, `sched`, `sensed` and `thread` may be NULL: not
-// wanted.
+// What is told.
 struct tracks_writer {
     void (*piece)(void *arg, const struct life *t, uint64_t until);
-    void (*ran)(void *arg, uint32_t cpu, uint32_t thread, uint64_t from,
-                uint64_t until);
     void (*span)(void *arg, const struct span *s);
     // A switch or a wake with all its fields, and its exact time (`at`).
-    // Without this, and in a trace of one task, wakes are points.
     void (*sched)(void *arg, const struct trace_event *e, uint64_t at);
     // Any other event that is neither part of a slice nor a loss.
     void (*point)(void *arg, const struct trace_event *e);

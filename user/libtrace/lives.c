@@ -141,8 +141,6 @@ static void charge_cpu(struct lives *l, uint32_t cpu, uint64_t at)
     *(l->cpu[cpu].thread ? &l->cpu[cpu].busy : &l->cpu[cpu].idle) +=
         cycles - l->cpu[cpu].interrupted;
     l->cpu[cpu].interrupts += l->cpu[cpu].interrupted;
-    if (l->ran && cycles)
-        l->ran(l->arg, cpu, l->cpu[cpu].thread, l->cpu[cpu].since, at);
 }
 
 static void set_running(struct lives *l, uint32_t cpu, uint32_t thread,

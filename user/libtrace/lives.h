@@ -31,11 +31,8 @@ struct life {
 };
 
 struct lives {
-    // Unless they are NULL: a piece of a thread, which began at `since`, ends;
-    // a thread, or none, ran on a CPU.
+    // Unless it is NULL: a piece of a thread, which began at `since`, ends.
     void (*piece)(void *arg, const struct life *t, uint64_t until);
-    void (*ran)(void *arg, uint32_t cpu, uint32_t thread, uint64_t from,
-                uint64_t until);
     void *arg;
     struct life *all; // in the order of their first event
     uint32_t count, room;
