@@ -98,17 +98,23 @@ class Faults:
             file.seek(PLACES[number] * SECTOR)
             file.write((data + self.whole[used:])[:SMALL * SECTOR])
 
-    def pull(self, machine):
-        """The stick goes, and after a while it or the other one comes."""
+    def pull(self, machine, image):
+        """The stick goes, and after a while this one comes."""
         machine.ask(f"device_del {self.plugged}")
         time.sleep(self.draw.random())
         self.count += 1
-        image, self.plugged = self.draw.choice(self.sticks), f"plugged{self.count}"
+        self.plugged = f"plugged{self.count}"
         machine.ask(f"drive_add 0 if=none,id=image{self.count},format=raw,file={image}")
         order = f"device_add usb-storage,id={self.plugged},bus=usb.0,port=4," \
             f"drive=image{self.count}"
         while "Error" in machine.ask(order):  # QEMU has not closed the image yet
             time.sleep(0.05)
+
+    def quiet(self, machine):
+        """A stick tells that no fault comes any more."""
+        image = make_fat(f"{self.folder}/quiet{self.count}", kilobytes=2000)
+        mtools("mcopy", image, f"{self.folder}/text", "::quiet")
+        self.pull(machine, image)
 
     def frames(self, number):
         for _ in range(number):
@@ -121,7 +127,7 @@ class Faults:
     def step(self, machine):
         what = self.draw.randrange(12)
         if what == 0:
-            self.pull(machine)
+            self.pull(machine, self.draw.choice(self.sticks))
         elif what == 1:
             machine.ask("set_link card off")
             machine.ask("set_link card on")
@@ -129,7 +135,6 @@ class Faults:
             self.damage(self.draw.randrange(DAMAGED))
         else:
             self.frames(50)
-        time.sleep(0.1)
 
 
 def work(folder, command, options, seed):
@@ -139,12 +144,15 @@ def work(folder, command, options, seed):
         ended = threading.Event()
 
         def run():
+            answered = 0
             while not ended.is_set():
                 said = SAID.findall(machine.console())
                 if said and said[-1] == "faults":
                     faults.step(machine)
-                else:
-                    time.sleep(0.1)
+                elif len(said) > answered:
+                    faults.quiet(machine)
+                    answered = len(said)
+                time.sleep(0.1)
 
         thread = threading.Thread(target=run)
         thread.start()
