@@ -814,6 +814,8 @@ check: | $(DEPS)/check
 	@$(MAKE) --no-print-directory uncalled
 	@tools/build/syscalls $(CALL_TABLE) | diff -u docs/syscalls.md - || \
 		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
+	@echo phrases
+	@tools/build/phrases
 	@echo clang-format
 	@clang-format --dry-run -Werror $(OUR_C)
 	@echo cppcheck

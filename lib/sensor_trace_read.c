@@ -9,8 +9,8 @@
 #include "lib/string.h"
 #include "lib/types.h"
 
-// Ends the search for an event in what has none: more than the words of four
-// pages.
+// Bounds the search for an event where there is none: more than the words of
+// four pages.
 #define STEPS_MAX 4096u
 
 static const struct sensor_trace *shared(const struct sensor_view *v)

@@ -29,7 +29,7 @@ SECTORS_MIN = (4085 + 16) * FAT16_CLUSTER
 @dataclass
 class Fat:
     kind: int  # of its partition
-    image: str  # a file whose other sectors are of no importance
+    image: str  # a file whose other sectors do not matter
     used: int  # bytes: boot sector, tables, root directory
 
 

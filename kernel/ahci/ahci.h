@@ -84,7 +84,7 @@ bool port_idle(const struct ahci_port *p); // neither busy nor with data
 
 // Runs a command, with retries. 0; -EIO: it has failed; -EAGAIN: the device was
 // reset, and p->data, which has the data, was used; -ENODEV: the device has
-// gone; -ETIMEDOUT: it is of no use any more.
+// gone; -ETIMEDOUT: it does not answer any more.
 int port_run(struct ahci_port *p, const struct ata_command *c);
 
 // --- disk.c

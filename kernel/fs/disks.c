@@ -82,7 +82,7 @@ static void serve_stick(void)
 }
 
 // The name that the argument has, and whether ",ro" follows. False: there is no
-// argument, or it is none.
+// argument, or it names no disk.
 static bool wanted_disk(char *name, size_t size, bool *read_only)
 {
     const char *value = arg_disk.value, *comma = strchr(value, ',');

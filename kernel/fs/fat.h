@@ -163,7 +163,7 @@ int fat_empty(struct fat *f, const struct fat_node *directory);
 #define FAT_PART_UNITS 13u // of a directory's entry
 // UTF-16 of a name that may be written; 0: it may not. A NUL follows.
 u32 fat_encode_name(const char *name, u16 units[FAT_UNITS_MAX + 1]);
-// UTF-8 of a name as the disk has it; false: it is none that can be used.
+// UTF-8 of a name as the disk has it; false: the name cannot be used.
 bool fat_decode_name(const u16 *units, u32 count, char name[FAT_NAME_BYTES]);
 // Of the 11 bytes of an alias, and the flags of its case. False: as above.
 bool fat_decode_alias(const u8 *alias, u8 cases, char out[FAT_ALIAS_BYTES]);

@@ -23,7 +23,7 @@ struct net_driver {
     // reason why it cannot be used.
     const char *(*start)(struct net_card *c);
     void (*stop)(struct net_card *c); // it accesses no memory any more
-    // The link's Mbit/s; 0: there is none; NET_LINK_GONE: nor is the card.
+    // The link's Mbit/s; 0: no link; NET_LINK_GONE: the card was removed.
     u32 (*link)(struct net_card *c);
     // The frame that was received first, until frame_done; NULL: there is none.
     bool (*has_frames)(const struct net_card *c);

@@ -48,7 +48,7 @@ static const char *parse_static(const char *at, struct net_config *c)
 {
     u32 bits;
     if (!address(&at, &c->address) || *at++ != '/')
-        return "it is none of off, dhcp, ADDRESS/BITS and "
+        return "it is not off, dhcp, ADDRESS/BITS or "
                "ADDRESS/BITS,GATEWAY";
     if (!number(&at, BITS_MOST, &bits) || bits < BITS_LEAST)
         return "the network's bits are not a number from 1 to 30";

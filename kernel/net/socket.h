@@ -6,7 +6,7 @@
 
 // flags: O_NONBLOCK or 0. -ENOBUFS: no memory, or the user's limit.
 int socket_create(u32 flags, struct file **out);
-// The socket behind the file; NULL: it is none.
+// The socket behind the file; NULL: the file is no socket.
 struct udp_socket *socket_of(const struct file *f);
 
 // O_NONBLOCK of the file, MSG_DONTWAIT of the call.

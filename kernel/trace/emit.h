@@ -15,7 +15,8 @@ struct trace_cpu {
     bool chosen;   // the thread that runs is one whose events are recorded
     bool switched; // it, or the one that ran before the last switch
     bool left;     // the one that ran before
-    struct sensor *sensor; // the ring as one (kernel/profile); NULL: it is none
+    struct sensor
+        *sensor; // the ring as one (kernel/profile); NULL: it is not one
 };
 
 struct trace_target {

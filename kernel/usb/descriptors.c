@@ -156,7 +156,7 @@ static bool add_endpoint(const u8 *d, enum usb_speed speed,
     return true;
 }
 
-// An interface without its endpoints is of no use, so the first one that has
+// An interface without its endpoints cannot be used, so the first one that has
 // them is taken.
 bool usb_parse_configuration(const u8 *d, size_t n, enum usb_speed speed,
                              struct usb_function *out)

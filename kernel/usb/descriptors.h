@@ -23,7 +23,7 @@ enum { // types of descriptors
 };
 
 // Reads the packet size of endpoint 0 from the first 8 bytes of a device's
-// descriptor. 0: it is none, or not valid at this speed.
+// descriptor. 0: the bytes are no descriptor, or not valid at this speed.
 u32 usb_control_packet(const u8 *d, size_t n, enum usb_speed speed);
 
 struct usb_identity {

@@ -168,7 +168,7 @@ static void charged(void **state UNUSED)
 
     for (u32 i = 0; i < 3; i++)
         pace_init(&p[i], 1000, 0, 0, WINDOW);
-    pace_charge(&n, &p[1], 1 << 1, start + 10); // the 10 are of no event's NMI
+    pace_charge(&n, &p[1], 1 << 1, start + 10); // 10 belong to no event's NMI
     pace_charge(&n, &p[0], 1 << 0, start + 310);
     pace_charge(&n, &p[2], 1 << 2, start + 310);
     pace_charge(&n, &p[2], 1 << 2, start + 1110);

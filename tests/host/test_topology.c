@@ -179,7 +179,7 @@ static void caches(void **state UNUSED)
     assert_int_equal(read_topology().l1d, 0);
 }
 
-// A reader that answers anything: it ends, and the numbers make up the id.
+// The CPU gives random answers: the decoder ends, and its numbers form the id.
 static void read_noise(u32 leaf, u32 subleaf, u32 registers[4])
 {
     for (u32 i = 0; i < 4; i++)

@@ -118,8 +118,8 @@ KERNEL_TEST(calls_agree_with_the_ledger)
     }
 }
 
-// A thread that has ended is still there while somebody holds a reference. What
-// it waits for ever is no thread's wait.
+// A thread that has ended exists while somebody holds a reference to it. It
+// never runs again, but this is not counted as waiting.
 KERNEL_TEST(calls_of_ended_threads)
 {
     u32 count;

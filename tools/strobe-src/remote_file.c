@@ -203,6 +203,6 @@ const char *remote_file_end(struct remote_file *f, const struct remote_end *end,
         put_info(f, i);
     put_remote(f, end, c);
     if (f->failed || ftruncate(f->fd, (off_t)f->at) < 0)
-        return "some of it could not be written: is there no room any more?";
+        return "some of it could not be written: is the disk full?";
     return perf_repair(f->fd, &repaired);
 }

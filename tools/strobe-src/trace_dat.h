@@ -34,7 +34,7 @@ const struct dat_linux_event *dat_linux_event(const struct trace_event *e);
 bool dat_type_is_linux(uint32_t type);
 
 // The event as trace-cmd is to see it. Returns its bytes, a multiple of 4; 0:
-// it is of no known type.
+// its type is unknown.
 uint32_t dat_event(uint8_t out[DAT_EVENT_MOST], const struct trace_file *f,
                    const struct trace_event *e);
 // What a sensor had, as text, which is cut off at some length.

@@ -99,7 +99,7 @@ static void tell_switch(struct tracks *t, const struct trace_event *e)
     t->to->sched(t->arg, e, lives_time(&t->lives, e, s.at));
 }
 
-// False: it is a point as others are.
+// False: the event is told as a point.
 static bool tell_wake(struct tracks *t, const struct trace_event *e)
 {
     struct trace_sched_wake w;

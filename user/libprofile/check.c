@@ -212,7 +212,7 @@ static void fill_cells(struct check *c, const struct samples *s, uint32_t event)
         uint32_t part = part_of[n->mode];
         if (!is_checked(c, n, event) || part == PART_IDLE)
             continue;
-        // An interrupt is of no task.
+        // An interrupt belongs to no task.
         struct check_cell *cell =
             cell_of(c, n->mode == MODE_IRQ ? CHECK_OTHERS : n->task, part);
         cell->sampled += n->period / c->all.sum;

@@ -496,7 +496,7 @@ const char *perf_write_end(struct perf_writer *w)
         return NULL;
     output_flush(&w->out);
     const char *problem = w->out.failed ? "some of it could not be written: "
-                                          "is there no room any more?"
+                                          "is the disk full?"
                                         : NULL;
     const char *broken = w->out.pipe ? NULL : perf_repair(w->out.fd, &r);
     output_close(&w->out);

@@ -54,7 +54,8 @@ struct sensor_recorder {
 
 // ns since the machine's start.
 uint64_t recorder_now_ns(void);
-// Parses seconds with up to nine decimals, from 1 ms to 3600 s. 0: it is none.
+// Parses seconds with up to nine decimals, from 1 ms to 3600 s. 0: the text is
+// no such time.
 uint64_t recorder_duration(const char *text);
 
 // Adds a sensor, which may not exist yet. NULL: no memory.

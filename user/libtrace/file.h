@@ -18,7 +18,7 @@ struct trace_file {
     struct trace_file_head head;     // fields that the file's head lacks are 0
     struct trace_file_end end;       // if has_end
     bool has_end;                    // else it was cut off
-    struct trace_file_flight flight; // ms: 0: it is of no flight
+    struct trace_file_flight flight; // ms: 0: not a flight recording
     char command[256];               // "": none
     struct functions functions;      // that it names; count 0: none
     // What sched/pmc counts; "first" and "second" if it does not say.

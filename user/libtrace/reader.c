@@ -300,7 +300,7 @@ static const char *take_block(struct trace_reader *r,
     if (b->cpu == TRACE_BLOCK_TASKS)
         return take_tasks(r, p, size);
     if (b->cpu >= TRACE_CPUS_MAX)
-        return "a block is of no CPU";
+        return "a block names a CPU that does not exist";
     if (!know_cpu(r, b->cpu))
         return no_memory;
     struct trace_reader_cpu *c = &r->cpu[b->cpu];

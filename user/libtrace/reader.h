@@ -14,7 +14,7 @@
 #include <strobe/trace.h>
 
 #define TRACE_CPUS_MAX (uint32_t) STROBE_CPUS_MAX
-#define TRACE_FIELDS_MAX 32u // bytes; longer records are of no known type
+#define TRACE_FIELDS_MAX 32u // bytes; the types of longer records are unknown
 
 struct trace_event {
     uint64_t time;

@@ -12,13 +12,14 @@ const struct recorded_sensor *sensed_sensor(const struct trace_file *f,
 void sensed_name(const struct recorded_sensor *s, char out[SENSED_NAME_BYTES]);
 // The type of an event or record.
 uint32_t sensed_type(const struct recorded *one);
-// Its payload, and the bytes of that. NULL: it is none.
+// The payload of a record and its size in bytes. NULL: the entry is no record.
 const void *sensed_payload(const struct recorded *one, uint32_t *bytes);
-// The thread and the CPU of an event of a list. False: it is none.
+// The thread and the CPU of an event of a list. False: the entry is no event.
 bool sensed_thread(const struct recorded *one, uint32_t *thread, uint32_t *cpu);
-// The value of a scalar, the sum of a histogram's values. False: it is none.
+// The value of a scalar, the sum of a histogram's values. False: the entry is
+// neither.
 bool sensed_value(const struct recorded *one, uint64_t *value);
-// What a loss says. False: it is none.
+// The numbers of a loss. False: the entry is no loss.
 bool sensed_loss(const struct recorded *one, uint64_t *lost, uint64_t *spoilt);
 
 // The event's type and fields, the value, or the loss.

@@ -68,8 +68,8 @@ bool test_latency(int hogs_per_cpu, int seconds)
            "ms\n",
            (unsigned long long)n, (double)sum / (double)n / MS,
            (double)latency[n * 99 / 100] / MS);
-    printf("  worst %.3f ms, allowed are %.0f ms: %s\n\n", worst,
-           LATENCY_MAX_MS, ok ? "ok" : "LATE");
+    printf("  worst %.3f ms, at most %.0f ms: %s\n\n", worst, LATENCY_MAX_MS,
+           ok ? "ok" : "LATE");
     free(latency);
     free(hogs);
     return ok;

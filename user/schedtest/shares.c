@@ -48,7 +48,7 @@ bool test_fair(int threads, int seconds)
         worst = fmax(worst, fabs(off));
     }
     bool ok = worst <= EQUAL_WITHIN;
-    printf("  mean %.1f ms; worst %.2f %% off it, allowed are %.0f %%: %s\n\n",
+    printf("  mean %.1f ms; worst %.2f %% off it, at most %.0f %%: %s\n\n",
            mean, worst, EQUAL_WITHIN, ok ? "ok" : "UNFAIR");
     free(hogs);
     return ok;
@@ -63,7 +63,7 @@ static bool test_nice_pair(int nice, int seconds)
     double is = 100 * hogs[1].cpu_ms / sum;
     double due = 100 / (1 + pow(NICE_STEP, nice));
     bool ok = fabs(is - due) <= NICE_WITHIN;
-    printf("  nice %2d has %5.2f %%, due are %5.2f %%: %s\n", nice, is, due,
+    printf("  nice %2d has %5.2f %%, due %5.2f %%: %s\n", nice, is, due,
            ok ? "ok" : "WRONG");
     return ok;
 }
@@ -106,7 +106,7 @@ bool test_users(int threads, int seconds)
     bool ok = fabs(is - due) <= USERS_WITHIN;
     printf("two users on %d CPU%s, of 1 and %d CPU-bound threads\n", cpus,
            cpus == 1 ? "" : "s", threads);
-    printf("  the first has %5.2f %%, due are %5.2f %%: %s\n\n", is, due,
+    printf("  the first has %5.2f %%, due %5.2f %%: %s\n\n", is, due,
            ok ? "ok" : "WRONG");
     free(hogs);
     free(users);

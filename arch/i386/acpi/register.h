@@ -15,8 +15,8 @@ struct acpi_register {
 };
 
 // Takes the address, and maps memory. `bytes` is the size of an access where
-// the address does not give one. False: it is none (address 0), or cannot be
-// reached, and r->bytes is 0.
+// the address does not give one. False: the register does not exist (address
+// 0), or cannot be reached, and r->bytes is 0.
 bool acpi_register_open(struct acpi_register *r, const struct acpi_address *a,
                         u8 bytes);
 u32 acpi_register_read(const struct acpi_register *r);

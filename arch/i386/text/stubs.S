@@ -275,7 +275,7 @@ trace_enter:
     cmpl $trace_leave, RETURN_ADDRESS(%esp)
     je .Lenter_nested
 1:  movl %esp, %ecx
-    call call_trace_drop_stale // edx:eax, the time, is of no account
+    call call_trace_drop_stale // edx:eax, the time, is not used
     movl %fs:CALLS_TOP, %esi
     jmp .Lenter_nested
 
