@@ -296,10 +296,6 @@ $(K)/%.o: % $(K)/config $(K)/notrace | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
 	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) $(call patchable,$<) -c $<
 
-$(LWIP): tools/build/lwip | $(DEPS)/run
-	$(call say,FETCH $@,Debian)
-	$Qtools/build/lwip
-
 $(LWIP_SOURCES): $(LWIP) ;
 # lwIP's warnings are not ours to mend.
 $(LWIP_SOURCES:%=$(K)/%.o): private KFLAGS += $(LWIP_FLAGS) $(LWIP_LIBC) -w
@@ -367,61 +363,48 @@ QRENCODE := $(B)/qrencode/libqrencode.a
 # What compresses the datagrams of remote (docs/remote.md), and what uses it.
 LZ4 := build/lz4/ready
 LZ4_SOURCE := build/lz4/src/lib/lz4.c
-LZ4_USERS := $(LZ4_SOURCE) user/libremote/client.c user/libremote/server.c
+LZ4_USERS := user/libremote/client.c user/libremote/server.c
 LZ4_FLAGS := -Ibuild/lz4/src/lib -DLZ4_MEMORY_USAGE=12
 # What unpacks sections of call frame information: zlib's decompression, no gzip.
 ZLIB := build/zlib/ready
 ZLIB_SOURCES := $(addprefix build/zlib/src/,adler32.c inffast.c inflate.c inftrees.c \
 	uncompr.c zutil.c)
-ZLIB_USERS := $(ZLIB_SOURCES) lib/cfi_sections.c
+ZLIB_USERS := lib/cfi_sections.c
 ZLIB_FLAGS := -isystem build/zlib/src -DNO_GZIP
 DEBIAN_BUSYBOX := $(B)/debian/busybox
+# Foreign test suites: tests/suites.
+SUITES := $(B)/suites/ready
 
-$(MUSL): tools/build/musl | $(DEPS)/run
-	$(call say,BUILD $@,musl)
-	$Qtools/build/musl
+# $(call foreign,TARGET,NAME,PREREQUISITES): tools/build/NAME fetches the source from
+# Debian and builds TARGET.
+define foreign
+$1: tools/build/$2 $3
+	$$(call say,BUILD $$@,$2)
+	$$Qtools/build/$2
+endef
+$(eval $(call foreign,$(LWIP),lwip,| $(DEPS)/run))
+$(eval $(call foreign,$(LZ4),lz4,| $(DEPS)/run))
+$(eval $(call foreign,$(ZLIB),zlib,| $(DEPS)/run))
+$(eval $(call foreign,$(MUSL),musl,| $(DEPS)/run))
+$(eval $(call foreign,$(BUSYBOX),busybox,tools/build/busybox.config tools/cc $(MUSL)))
+$(eval $(call foreign,$(LOGIN),login,$(BUSYBOX)))
+$(eval $(call foreign,$(LUA),lua,tools/cc $(MUSL)))
+$(eval $(call foreign,$(SQLITE),sqlite,tools/cc $(MUSL)))
+$(eval $(call foreign,$(QRENCODE),qrencode,tools/cc $(MUSL)))
+$(eval $(call foreign,$(SUITES),suites,tests/suites/run $(BUSYBOX)))
 
-$(BUSYBOX): tools/build/busybox tools/build/busybox.config tools/cc $(MUSL)
-	$(call say,BUILD $@,BusyBox)
-	$Qtools/build/busybox
-
-$(LOGIN): tools/build/login $(BUSYBOX)
-	$(call say,BUILD $@,login)
-	$Qtools/build/login
-
-$(LUA): tools/build/lua tools/cc $(MUSL)
-	$(call say,BUILD $@,lua)
-	$Qtools/build/lua
-
-$(SQLITE): tools/build/sqlite tools/cc $(MUSL)
-	$(call say,BUILD $@,sqlite)
-	$Qtools/build/sqlite
-
-$(QRENCODE): tools/build/qrencode tools/cc $(MUSL)
-	$(call say,BUILD $@,qrencode)
-	$Qtools/build/qrencode
-
-$(LZ4): tools/build/lz4 | $(DEPS)/run
-	$(call say,FETCH $@,Debian)
-	$Qtools/build/lz4
-
-$(LZ4_SOURCE): $(LZ4) ;
-$(foreach o,obj native host replay fuzz,$(LZ4_USERS:%=$(B)/$o/%.o)): | $(LZ4)
-$(LZ4_USERS:%=$(B)/obj/%.o): private UFLAGS += $(LZ4_FLAGS)
-$(LZ4_USERS:%=$(B)/native/%.o): private NFLAGS += $(LZ4_FLAGS)
-$(foreach o,host replay,$(LZ4_USERS:%=$(B)/$o/%.o)): private HOST_FLAGS += $(LZ4_FLAGS)
-$(LZ4_USERS:%=$(B)/fuzz/%.o): private FUZZER_FLAGS += $(LZ4_FLAGS)
-
-$(ZLIB): tools/build/zlib | $(DEPS)/run
-	$(call say,FETCH $@,Debian)
-	$Qtools/build/zlib
-
-$(ZLIB_SOURCES): $(ZLIB) ;
-$(foreach o,obj native host replay fuzz,$(ZLIB_USERS:%=$(B)/$o/%.o)): | $(ZLIB)
-$(ZLIB_USERS:%=$(B)/obj/%.o): private UFLAGS += $(ZLIB_FLAGS)
-$(ZLIB_USERS:%=$(B)/native/%.o): private NFLAGS += $(ZLIB_FLAGS)
-$(foreach o,host replay,$(ZLIB_USERS:%=$(B)/$o/%.o)): private HOST_FLAGS += $(ZLIB_FLAGS)
-$(ZLIB_USERS:%=$(B)/fuzz/%.o): private FUZZER_FLAGS += $(ZLIB_FLAGS)
+# $(call library,READY,SOURCES,USERS,FLAGS): sources that are compiled with our own, and
+# with FLAGS, as are their users, for each kind of program.
+define library
+$2: $1 ;
+$(foreach o,obj native host replay fuzz,$(addprefix $(B)/$o/,$(addsuffix .o,$2 $3))): | $1
+$(addprefix $(B)/obj/,$(addsuffix .o,$2 $3)): private UFLAGS += $4
+$(addprefix $(B)/native/,$(addsuffix .o,$2 $3)): private NFLAGS += $4
+$(foreach o,host replay,$(addprefix $(B)/$o/,$(addsuffix .o,$2 $3))): private HOST_FLAGS += $4
+$(addprefix $(B)/fuzz/,$(addsuffix .o,$2 $3)): private FUZZER_FLAGS += $4
+endef
+$(eval $(call library,$(LZ4),$(LZ4_SOURCE),$(LZ4_USERS),$(LZ4_FLAGS)))
+$(eval $(call library,$(ZLIB),$(ZLIB_SOURCES),$(ZLIB_USERS),$(ZLIB_FLAGS)))
 
 $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	$(call say,FETCH $@,Debian)
@@ -429,13 +412,6 @@ $(DEBIAN_BUSYBOX): | $(DEPS)/run
 	@mv $(B)/debian/bin/busybox $@ 2>/dev/null || \
 		mv $(B)/debian/usr/bin/busybox $@
 	@touch $@
-
-# Foreign test suites: tests/suites.
-SUITES := $(B)/suites/ready
-
-$(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
-	$(call say,UNPACK $@,suites)
-	$Qtools/build/suites
 
 # --- user programs ----------------------------------------------------------
 
