@@ -246,9 +246,12 @@ $(DEPS)/%: tools/deps
 GOAL := $(if $(CLANG),check,run)
 
 # $(call unchanged,FILE,TEXT): rewrites FILE only if its text differs. Targets that
-# depend on FILE are rebuilt when a source or an option is added or removed.
-unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
-	mkdir -p $(@D); echo '$(strip $(2))' >$(1); }
+# depend on FILE are rebuilt when a source or an option is added or removed. This
+# folder's name is no part of the text: it is in no object, so a tree that was moved or
+# copied keeps its objects.
+unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(call text,$2)' ] || { \
+	mkdir -p $(@D); echo '$(call text,$2)' >$(1); }
+text = $(strip $(filter-out $(SAME_PATHS),$1))
 
 # --- kernel -----------------------------------------------------------------
 
