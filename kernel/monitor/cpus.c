@@ -7,7 +7,7 @@
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/monitor/sysinfo_values.h"
 #include "kernel/sched/load.h"
-#include "kernel/task/statistics.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 

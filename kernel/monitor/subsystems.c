@@ -5,7 +5,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/audit.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/task/statistics.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/task/syscall_table.h"
 #include "lib/string.h"
 

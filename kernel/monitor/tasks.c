@@ -6,10 +6,10 @@
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/monitor/sysinfo_values.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/ipc_counts.h"
 #include "kernel/task/permission.h"
-#include "kernel/task/statistics.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 

@@ -8,7 +8,7 @@
 // keeps the number of the opening.
 
 #include "kernel/base/log.h"
-#include "kernel/sched/runqueue.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sensor/kernel_sensor.h"
 
 #include "arch/clock.h"
@@ -43,7 +43,7 @@ static struct kernel_sensor latency;
 static void switched(const void *record UNUSED)
 {
     struct thread *t = current;
-    if (run_queue_idle(run_queues[this_cpu()->id]))
+    if (thread_is_idle(t))
         return;
     u64 cycles = rdtsc() - t->since; // when it became ready
     kernel_sensor_add(&latency, (s64)cycles > 0 ? clock_tsc_to_ns(cycles) : 0);

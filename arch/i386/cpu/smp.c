@@ -11,7 +11,7 @@
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/i386/boot/boot_fill.h"
-#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/clock_start.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/mtrr.h"
