@@ -808,8 +808,8 @@ check: | $(DEPS)/check
 	@tools/build/layers check $(B)/kernel
 	@echo uncalled
 	@$(MAKE) --no-print-directory uncalled
-	@tools/build/syscalls $(CALL_TABLE) | diff -u docs/syscalls.md - || \
-		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
+	@$(foreach p,$(PAGES_MADE),$(MAKE_$p) | diff -u docs/$p - || \
+		{ echo 'docs/$p: run make docs'; exit 1; };)
 	@echo clang-format
 	@clang-format --dry-run -Werror $(OUR_C)
 	@echo cppcheck
@@ -824,11 +824,13 @@ house:
 	@! command -v dot >/dev/null || { tools/build/layers dot | \
 		dot -Tsvg -o $(B)/house.svg && echo '$(B)/house.svg: the same, drawn'; }
 
-CALL_TABLE := include/strobe/syscalls.def
+# Pages of docs/ that are made, as a whole or in part: $(MAKE_PAGE) prints PAGE.
+PAGES_MADE := syscalls.md architecture.md
+MAKE_syscalls.md := tools/build/syscalls include/strobe/syscalls.def
+MAKE_architecture.md := tools/build/layers page docs/architecture.md
 
 docs:
-	tools/build/syscalls $(CALL_TABLE) >docs/syscalls.md.new
-	mv docs/syscalls.md.new docs/syscalls.md
+	$(foreach p,$(PAGES_MADE),$(MAKE_$p) >docs/$p.new && mv docs/$p.new docs/$p &&) true
 
 release:
 	@tools/build/release $(if $(findstring command,$(origin VERSION)),'$(VERSION)')
@@ -894,7 +896,8 @@ help:
 	@echo '  make release          ISO, symbols, sources of this tag: build/release'
 	@echo '  make house            the layers of the kernel, and their includes'
 	@echo '  make uncalled         functions of the kernel that nothing in it calls'
-	@echo '  make docs             docs/syscalls.md from syscalls.def'
+	@echo '  make docs             docs/syscalls.md from syscalls.def, the layers'
+	@echo '                        table of docs/architecture.md'
 	@echo '  make compile_commands.json   the commands, for clangd and its kin'
 	@echo '  make clean            remove what was built of ours'
 	@echo '  make distclean        remove all of build/, also musl, BusyBox, lua, sqlite'

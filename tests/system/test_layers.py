@@ -94,6 +94,24 @@ def test_the_kernel():
     assert (done.returncode, done.stdout) == (0, ""), done.stdout
 
 
+def test_the_page(tree, tmp_path):
+    """The table follows the includes, and all else stays."""
+    page = "before\n<!-- layers: make docs -->\n{}<!-- end -->\nbehind\n"
+    tree(**{"page.md": page.format("old\n"),
+            "kernel/layers.txt": "low: kernel/low/ # what is low\nhigh: kernel/high/\n",
+            "kernel/high/high.c": '#include "kernel/low/low.h"\n'})
+
+    def made():
+        return subprocess.run([f"{ROOT}/tools/build/layers", "page", "page.md"],
+                              cwd=tmp_path, capture_output=True, text=True)
+
+    assert made().stdout == page.format(
+        "| layer | what it is | includes |\n|---|---|---|\n| `high` |  | low |\n"
+        "| `low` | what is low |  |\n")
+    (tmp_path / "page.md").write_text("before\n")
+    assert made().returncode == 1
+
+
 FRAME = '#include "kernel/low/low.h"\n'
 FRAMES = """UPCALL int asked(void);
 struct trapframe { unsigned ds, esp; };
