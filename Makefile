@@ -267,10 +267,7 @@ KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 
 VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
 
-# Files of lib that only the tools use.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c \
-	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
-KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
+KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
 # lwIP's files, and where its headers and options are (docs/network.md).
 LWIP := $(B)/lwip/ready
@@ -376,7 +373,7 @@ LZ4_FLAGS := -Ibuild/lz4/src/lib -DLZ4_MEMORY_USAGE=12
 ZLIB := build/zlib/ready
 ZLIB_SOURCES := $(addprefix build/zlib/src/,adler32.c inffast.c inflate.c inftrees.c \
 	uncompr.c zutil.c)
-ZLIB_USERS := $(ZLIB_SOURCES) lib/cfi_sections.c
+ZLIB_USERS := $(ZLIB_SOURCES) user/libread/cfi_sections.c
 ZLIB_FLAGS := -isystem build/zlib/src -DNO_GZIP
 DEBIAN_BUSYBOX := $(B)/debian/busybox
 
@@ -443,11 +440,13 @@ $(SUITES): tools/build/suites tests/suites/run $(BUSYBOX)
 # --- user programs ----------------------------------------------------------
 
 UFLAGS := -std=gnu11 -Wall -Wextra $(SAME_PATHS) -I. -pthread
-LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c))) $(ZLIB_SOURCES)
-LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
-	$(sort $(wildcard user/lib*/*.c)))
-USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
-	$(wildcard user/*/*.c tests/guest/*.c tests/fuzz/*.c))
+# lib/, and what is as free of a C library as that, but only the tools use.
+LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c user/libread/*.c))) \
+	$(ZLIB_SOURCES)
+LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(sort $(LIB_SOURCES) $(LZ4_SOURCE) \
+	$(wildcard user/lib*/*.c)))
+USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(sort $(LIB_SOURCES) \
+	$(wildcard user/*/*.c tests/guest/*.c tests/fuzz/*.c)))
 LIBSTROBE := $(B)/libstrobe.a
 
 PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
@@ -465,7 +464,7 @@ $(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
 	$(call say,CC $<,programs)
 	$(COMPILE) tools/cc $(UFLAGS) -c $<
 
-# lib/ uses arch/instructions.h.
+# They use arch/instructions.h.
 $(LIB_SOURCES:%=$(B)/obj/%.o): private UFLAGS += -Iarch/i386/include
 
 # Test programs without frame pointers or CFI, as foreign code may be.

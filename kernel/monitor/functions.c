@@ -1,5 +1,5 @@
 // kernel.symbols: the kernel's symbols, in the format of nm, which
-// lib/symbols.h reads.
+// user/libread/symbols.h reads.
 //
 // system.functions: the functions that call tracing can choose.
 //
