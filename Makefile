@@ -266,8 +266,11 @@ KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 
 # The vDSO is a separate shared object, embedded in a kernel object.
 VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
+# The constants of assembly files: lines of text in an object of its own.
+ASSEMBLY := $(K)/assembly.h
+ASSEMBLY_SOURCE := arch/i386/cpu/assembly.c
 
-KSOURCES := $(filter-out $(VDSO_SOURCE),$(sort $(shell \
+KSOURCES := $(filter-out $(VDSO_SOURCE) $(ASSEMBLY_SOURCE),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
 # lwIP's files, and where its headers and options are (docs/network.md).
 LWIP := $(B)/lwip/ready
@@ -295,6 +298,13 @@ $(K)/objects: FORCE
 $(K)/%.o: % $(K)/config $(K)/notrace | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
 	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) $(call patchable,$<) -c $<
+
+$(ASSEMBLY): $(K)/$(ASSEMBLY_SOURCE).o
+	$Q$(CROSS)objcopy -O binary -j .assembly $< $@.new
+	@mv $@.new $@
+
+$(patsubst %,$(K)/%.o,$(filter %.S,$(KSOURCES))): private KFLAGS += -I$(K)
+$(patsubst %,$(K)/%.o,$(filter %.S,$(KSOURCES))): | $(ASSEMBLY)
 
 $(LWIP): tools/build/lwip | $(DEPS)/run
 	$(call say,FETCH $@,Debian)
@@ -903,6 +913,7 @@ help:
 
 PERCENT := %
 COMMA := ,
--include $(KOBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d)
+-include $(KOBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) \
+	$(K)/$(ASSEMBLY_SOURCE).d
 -include $(shell find $(B)/obj $(B)/host $(B)/fuzz $(B)/replay $(B)/native -name '*.d' 2>/dev/null)
 endif

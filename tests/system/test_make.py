@@ -465,9 +465,13 @@ def test_compile_commands(tree):
     assert "-fsanitize=address,undefined" in entries["tests/host/test_cpio.c"]
 
 
-def test_generated_documents_are_current():
-    made = subprocess.run([f"{ROOT}/tools/build/syscalls",
-                           f"{ROOT}/include/strobe/syscalls.def"], check=True,
+@pytest.mark.parametrize("page, command", [
+    ("syscalls.md", ("syscalls", "include/strobe/syscalls.def")),
+    ("architecture.md", ("layers", "page", "docs/architecture.md")),
+])
+def test_generated_documents_are_current(page, command):
+    tool, *arguments = command
+    made = subprocess.run([f"tools/build/{tool}", *arguments], cwd=ROOT, check=True,
                           capture_output=True, text=True).stdout
-    with open(f"{ROOT}/docs/syscalls.md") as file:
+    with open(f"{ROOT}/docs/{page}") as file:
         assert file.read() == made, "run make docs"
