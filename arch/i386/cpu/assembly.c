@@ -7,11 +7,11 @@
 #include "arch/text.h"
 #include "arch/thread.h"
 #include "arch/trace_ring.h"
-#include "include/strobe/abi.h"
-#include "include/strobe/trace.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/thread.h"
 #include "kernel/time/ledger.h"
+#include <strobe/abi.h>
+#include <strobe/trace.h>
 
 #define CONSTANT(name, value)                       \
     __asm__(".pushsection .assembly, \"a\"\n"       \
