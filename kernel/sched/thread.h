@@ -128,7 +128,7 @@ void schedule(void);
 struct thread *sched_idle_thread(u32 cpu);
 static inline bool thread_is_idle(const struct thread *t)
 {
-    return t->priority == PRIORITY_IDLE; // only idle threads' is, for ever
+    return t->priority == PRIORITY_IDLE; // no other thread ever has it
 }
 // For signals: wakes the thread only from THREAD_WAITING and, with `stopped`,
 // from THREAD_STOPPED.
