@@ -246,9 +246,12 @@ $(DEPS)/%: tools/deps
 GOAL := $(if $(CLANG),check,run)
 
 # $(call unchanged,FILE,TEXT): rewrites FILE only if its text differs. Targets that
-# depend on FILE are rebuilt when a source or an option is added or removed.
-unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(strip $(2))' ] || { \
-	mkdir -p $(@D); echo '$(strip $(2))' >$(1); }
+# depend on FILE are rebuilt when a source or an option is added or removed. This
+# folder's name is no part of the text: it is in no object, so a tree that was moved or
+# copied keeps its objects.
+unchanged = [ "$$(cat $(1) 2>/dev/null)" = '$(call text,$2)' ] || { \
+	mkdir -p $(@D); echo '$(call text,$2)' >$(1); }
+text = $(strip $(filter-out $(SAME_PATHS),$1))
 
 # --- kernel -----------------------------------------------------------------
 
@@ -263,11 +266,11 @@ KFLAGS := -std=gnu11 -fms-extensions -Wno-microsoft-anon-tag -O2 -g -march=i686 
 # The vDSO is a separate shared object, embedded in a kernel object.
 VDSO := $(K)/vdso.so
 VDSO_SOURCE := arch/i386/vdso/vdso.c
+# The constants of assembly files: lines of text in an object of its own.
+ASSEMBLY := $(K)/assembly.h
+ASSEMBLY_SOURCE := arch/i386/cpu/assembly.c
 
-# Files of lib that only the tools use.
-TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c \
-	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
-KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
+KSOURCES := $(filter-out $(VDSO_SOURCE) $(ASSEMBLY_SOURCE),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
 # lwIP's files, and where its headers and options are (docs/network.md).
 LWIP := $(B)/lwip/ready
@@ -295,6 +298,13 @@ $(K)/objects: FORCE
 $(K)/%.o: % $(K)/config $(K)/notrace | $(DEPS)/$(GOAL)
 	$(call say,CC $<,kernel)
 	$(COMPILE) $(KCC) $(KFLAGS) $(call sanitize,$<) $(call patchable,$<) -c $<
+
+$(ASSEMBLY): $(K)/$(ASSEMBLY_SOURCE).o
+	$Q$(CROSS)objcopy -O binary -j .assembly $< $@.new
+	@mv $@.new $@
+
+$(patsubst %,$(K)/%.o,$(filter %.S,$(KSOURCES))): private KFLAGS += -I$(K)
+$(patsubst %,$(K)/%.o,$(filter %.S,$(KSOURCES))): | $(ASSEMBLY)
 
 $(LWIP_SOURCES): $(LWIP) ;
 # lwIP's warnings are not ours to mend.
@@ -369,7 +379,7 @@ LZ4_FLAGS := -Ibuild/lz4/src/lib -DLZ4_MEMORY_USAGE=12
 ZLIB := build/zlib/ready
 ZLIB_SOURCES := $(addprefix build/zlib/src/,adler32.c inffast.c inflate.c inftrees.c \
 	uncompr.c zutil.c)
-ZLIB_USERS := lib/cfi_sections.c
+ZLIB_USERS := user/libread/cfi_sections.c
 ZLIB_FLAGS := -isystem build/zlib/src -DNO_GZIP
 DEBIAN_BUSYBOX := $(B)/debian/busybox
 # Foreign test suites: tests/suites.
@@ -416,11 +426,13 @@ $(DEBIAN_BUSYBOX): | $(DEPS)/run
 # --- user programs ----------------------------------------------------------
 
 UFLAGS := -std=gnu11 -Wall -Wextra $(SAME_PATHS) -I. -pthread
-LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c))) $(ZLIB_SOURCES)
-LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) $(LZ4_SOURCE) \
-	$(sort $(wildcard user/lib*/*.c)))
-USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(LIB_SOURCES) \
-	$(wildcard user/*/*.c tests/guest/*.c tests/fuzz/*.c))
+# lib/, and what is as free of a C library as that, but only the tools use.
+LIB_SOURCES := $(filter-out lib/string.c,$(sort $(wildcard lib/*.c user/libread/*.c))) \
+	$(ZLIB_SOURCES)
+LIB_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(sort $(LIB_SOURCES) $(LZ4_SOURCE) \
+	$(wildcard user/lib*/*.c)))
+USER_OBJECTS := $(patsubst %,$(B)/obj/%.o,$(sort $(LIB_SOURCES) \
+	$(wildcard user/*/*.c tests/guest/*.c tests/fuzz/*.c)))
 LIBSTROBE := $(B)/libstrobe.a
 
 PROGRAMS := $(filter-out lib%,$(notdir $(patsubst %/,%,$(sort \
@@ -438,7 +450,7 @@ $(B)/obj/%.c.o: %.c tools/cc $(B)/obj/flags $(MUSL)
 	$(call say,CC $<,programs)
 	$(COMPILE) tools/cc $(UFLAGS) -c $<
 
-# lib/ uses arch/instructions.h.
+# They use arch/instructions.h.
 $(LIB_SOURCES:%=$(B)/obj/%.o): private UFLAGS += -Iarch/i386/include
 
 # Test programs without frame pointers or CFI, as foreign code may be.
@@ -788,8 +800,8 @@ check: | $(DEPS)/check
 	@tools/build/layers check $(B)/kernel
 	@echo uncalled
 	@$(MAKE) --no-print-directory uncalled
-	@tools/build/syscalls $(CALL_TABLE) | diff -u docs/syscalls.md - || \
-		{ echo 'docs/syscalls.md: run make docs'; exit 1; }
+	@$(foreach p,$(PAGES_MADE),$(MAKE_$p) | diff -u docs/$p - || \
+		{ echo 'docs/$p: run make docs'; exit 1; };)
 	@echo phrases
 	@tools/build/phrases
 	@echo clang-format
@@ -806,11 +818,13 @@ house:
 	@! command -v dot >/dev/null || { tools/build/layers dot | \
 		dot -Tsvg -o $(B)/house.svg && echo '$(B)/house.svg: the same, drawn'; }
 
-CALL_TABLE := include/strobe/syscalls.def
+# Pages of docs/ that are made, as a whole or in part: $(MAKE_PAGE) prints PAGE.
+PAGES_MADE := syscalls.md architecture.md
+MAKE_syscalls.md := tools/build/syscalls include/strobe/syscalls.def
+MAKE_architecture.md := tools/build/layers page docs/architecture.md
 
 docs:
-	tools/build/syscalls $(CALL_TABLE) >docs/syscalls.md.new
-	mv docs/syscalls.md.new docs/syscalls.md
+	$(foreach p,$(PAGES_MADE),$(MAKE_$p) >docs/$p.new && mv docs/$p.new docs/$p &&) true
 
 release:
 	@tools/build/release $(if $(findstring command,$(origin VERSION)),'$(VERSION)')
@@ -876,13 +890,15 @@ help:
 	@echo '  make release          ISO, symbols, sources of this tag: build/release'
 	@echo '  make house            the layers of the kernel, and their includes'
 	@echo '  make uncalled         functions of the kernel that nothing in it calls'
-	@echo '  make docs             docs/syscalls.md from syscalls.def'
+	@echo '  make docs             docs/syscalls.md from syscalls.def, the layers'
+	@echo '                        table of docs/architecture.md'
 	@echo '  make compile_commands.json   the commands, for clangd and its kin'
 	@echo '  make clean            remove what was built of ours'
 	@echo '  make distclean        remove all of build/, also musl, BusyBox, lua, sqlite'
 
 PERCENT := %
 COMMA := ,
--include $(KOBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d)
+-include $(KOBJECTS:.o=.d) $(TEST_OBJECTS:.o=.d) \
+	$(K)/$(ASSEMBLY_SOURCE).d
 -include $(shell find $(B)/obj $(B)/host $(B)/fuzz $(B)/replay $(B)/native -name '*.d' 2>/dev/null)
 endif

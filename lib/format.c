@@ -73,7 +73,6 @@ static void put_number(struct output *out, const struct spec *s, u64 value,
     char *first = digits(buf + sizeof(buf), value, base, s->letter == 'X');
     int n = buf + sizeof(buf) - first;
     int prefix_len = strlen(prefix);
-
     // Leading zeros: up to the precision, 1 if none is given; octal's alternate
     // form makes the first digit a zero.
     int zeros = (s->precision < 0 ? 1 : s->precision) - n;
@@ -132,7 +131,6 @@ static void put_spec(struct output *out, const struct spec *s, va_list *args)
 {
     u64 v;
     char c;
-
     switch (s->letter) {
     case 'd':
     case 'i':

@@ -4,8 +4,6 @@ import os
 import shutil
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-# make's argument for it: the objects were compiled with the name of this folder.
-SAME_PATHS = f"SAME_PATHS=-ffile-prefix-map={ROOT}=."
 
 
 def copy_objects(tree):

@@ -1,7 +1,7 @@
 // Rings of records of different sizes, with one writer: a CPU, or a thread, and
 // what interrupts it there (signal handlers; interrupts and NMIs). No call, no
 // lock, no locked instruction, no waiting. Others only read
-// (lib/sensor_read.h).
+// (user/libread/sensor_read.h).
 //
 // Positions count units of 8 bytes, without end. The ring has blocks; no record
 // lies across the end of one: the rest of a block is then filled with a pad. So

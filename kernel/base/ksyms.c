@@ -85,7 +85,6 @@ const char *ksym_at(u32 index, u32 *address, u32 *length)
 bool ksym_function(u32 pc, struct ksym_function *f)
 {
     u32 i = f->symbol, o = f->object;
-
     if (!is_code(pc))
         return false;
     while (i < ksym_count && symbol_at(i) < pc)

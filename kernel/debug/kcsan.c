@@ -262,53 +262,27 @@ static ALWAYS_INLINE void access_range(u32 addr, u32 size, bool write)
 
 // --- what the compiler calls (GCC's tsan.def) -------------------------------
 
-#define ACCESS(size)                                      \
-    void __tsan_read##size(u32 addr);                     \
-    void __tsan_read##size(u32 addr)                      \
-    {                                                     \
-        access(addr, size, false, false);                 \
-    }                                                     \
-    void __tsan_write##size(u32 addr);                    \
-    void __tsan_write##size(u32 addr)                     \
-    {                                                     \
-        access(addr, size, true, false);                  \
-    }                                                     \
-    void __tsan_unaligned_read##size(u32 addr);           \
-    void __tsan_unaligned_read##size(u32 addr)            \
-    {                                                     \
-        access(addr, size, false, false);                 \
-    }                                                     \
-    void __tsan_unaligned_write##size(u32 addr);          \
-    void __tsan_unaligned_write##size(u32 addr)           \
-    {                                                     \
-        access(addr, size, true, false);                  \
-    }                                                     \
-    void __tsan_volatile_read##size(u32 addr);            \
-    void __tsan_volatile_read##size(u32 addr)             \
-    {                                                     \
-        access(addr, size, false, true);                  \
-    }                                                     \
-    void __tsan_volatile_write##size(u32 addr);           \
-    void __tsan_volatile_write##size(u32 addr)            \
-    {                                                     \
-        access(addr, size, true, true);                   \
-    }                                                     \
-    void __tsan_unaligned_volatile_read##size(u32 addr);  \
-    void __tsan_unaligned_volatile_read##size(u32 addr)   \
-    {                                                     \
-        access(addr, size, false, true);                  \
-    }                                                     \
-    void __tsan_unaligned_volatile_write##size(u32 addr); \
-    void __tsan_unaligned_volatile_write##size(u32 addr)  \
-    {                                                     \
-        access(addr, size, true, true);                   \
+#define ACCESS(kind, size, write, marked)  \
+    void __tsan_##kind##size(u32 addr);    \
+    void __tsan_##kind##size(u32 addr)     \
+    {                                      \
+        access(addr, size, write, marked); \
     }
+#define ACCESSES(size)                                 \
+    ACCESS(read, size, false, false)                   \
+    ACCESS(write, size, true, false)                   \
+    ACCESS(unaligned_read, size, false, false)         \
+    ACCESS(unaligned_write, size, true, false)         \
+    ACCESS(volatile_read, size, false, true)           \
+    ACCESS(volatile_write, size, true, true)           \
+    ACCESS(unaligned_volatile_read, size, false, true) \
+    ACCESS(unaligned_volatile_write, size, true, true)
 
-ACCESS(1)
-ACCESS(2)
-ACCESS(4)
-ACCESS(8)
-ACCESS(16)
+ACCESSES(1)
+ACCESSES(2)
+ACCESSES(4)
+ACCESSES(8)
+ACCESSES(16)
 
 void __tsan_read_range(u32 addr, u32 size)
 {
@@ -323,68 +297,46 @@ void __tsan_init(void)
 {
 }
 
-#define LOAD_STORE(bits, type)                                          \
-    type __tsan_atomic##bits##_load(const type *p, int order);          \
-    type __tsan_atomic##bits##_load(const type *p, int order UNUSED)    \
-    {                                                                   \
-        access((u32)p, sizeof(type), false, true);                      \
-        return __atomic_load_n(p, __ATOMIC_SEQ_CST);                    \
-    }                                                                   \
-    void __tsan_atomic##bits##_store(type *p, type v, int order);       \
-    void __tsan_atomic##bits##_store(type *p, type v, int order UNUSED) \
-    {                                                                   \
-        access((u32)p, sizeof(type), true, true);                       \
-        __atomic_store_n(p, v, __ATOMIC_SEQ_CST);                       \
+// A function __tsan_atomicBITS_NAME, of the type `result`, on the `bits` at p.
+#define ATOMIC(bits, result, name, parameters, write, statement) \
+    result __tsan_atomic##bits##_##name parameters;              \
+    result __tsan_atomic##bits##_##name parameters               \
+    {                                                            \
+        access((u32)p, bits / 8, write, true);                   \
+        statement;                                               \
     }
+#define CHANGE(bits, name, operation)                                         \
+    ATOMIC(bits, u##bits, name, (u##bits * p, u##bits v, int o UNUSED), true, \
+           return operation(p, v, __ATOMIC_SEQ_CST))
+#define EXCHANGE_IF(bits, name)                                     \
+    ATOMIC(bits, int, name,                                         \
+           (u##bits * p, u##bits * expect, u##bits v, int o UNUSED, \
+            int failed UNUSED),                                     \
+           true,                                                    \
+           return __atomic_compare_exchange_n(                      \
+               p, expect, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+#define ATOMICS(bits)                                                       \
+    ATOMIC(bits, u##bits, load, (const u##bits *p, int o UNUSED), false,    \
+           return __atomic_load_n(p, __ATOMIC_SEQ_CST))                     \
+    ATOMIC(bits, void, store, (u##bits * p, u##bits v, int o UNUSED), true, \
+           __atomic_store_n(p, v, __ATOMIC_SEQ_CST))                        \
+    EXCHANGE_IF(bits, compare_exchange_strong)                              \
+    EXCHANGE_IF(bits, compare_exchange_weak)                                \
+    CHANGE(bits, exchange, __atomic_exchange_n)                             \
+    CHANGE(bits, fetch_add, __atomic_fetch_add)                             \
+    CHANGE(bits, fetch_sub, __atomic_fetch_sub)                             \
+    CHANGE(bits, fetch_and, __atomic_fetch_and)                             \
+    CHANGE(bits, fetch_or, __atomic_fetch_or)                               \
+    CHANGE(bits, fetch_xor, __atomic_fetch_xor)
 
-#define ATOMIC(bits, type)                                                    \
-    int __tsan_atomic##bits##_compare_exchange_strong(type *p, type *expect,  \
-                                                      type v, int a, int b);  \
-    int __tsan_atomic##bits##_compare_exchange_strong(                        \
-        type *p, type *expect, type v, int a UNUSED, int b UNUSED)            \
-    {                                                                         \
-        access((u32)p, sizeof(type), true, true);                             \
-        return __atomic_compare_exchange_n(                                   \
-            p, expect, v, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);         \
-    }                                                                         \
-    int __tsan_atomic##bits##_compare_exchange_weak(type *p, type *expect,    \
-                                                    type v, int a, int b);    \
-    int __tsan_atomic##bits##_compare_exchange_weak(type *p, type *expect,    \
-                                                    type v, int a, int b)     \
-    {                                                                         \
-        return __tsan_atomic##bits##_compare_exchange_strong(p, expect, v, a, \
-                                                             b);              \
-    }                                                                         \
-    CHANGE(bits, type, exchange, __atomic_exchange_n)                         \
-    CHANGE(bits, type, fetch_add, __atomic_fetch_add)                         \
-    CHANGE(bits, type, fetch_sub, __atomic_fetch_sub)                         \
-    CHANGE(bits, type, fetch_and, __atomic_fetch_and)                         \
-    CHANGE(bits, type, fetch_or, __atomic_fetch_or)                           \
-    CHANGE(bits, type, fetch_xor, __atomic_fetch_xor)
-
-#define CHANGE(bits, type, name, operation)                              \
-    type __tsan_atomic##bits##_##name(type *p, type v, int order);       \
-    type __tsan_atomic##bits##_##name(type *p, type v, int order UNUSED) \
-    {                                                                    \
-        access((u32)p, sizeof(type), true, true);                        \
-        return operation(p, v, __ATOMIC_SEQ_CST);                        \
-    }
-
-LOAD_STORE(8, u8)
-LOAD_STORE(16, u16)
-LOAD_STORE(32, u32)
-ATOMIC(8, u8)
-ATOMIC(16, u16)
-ATOMIC(32, u32)
+ATOMICS(8)
+ATOMICS(16)
+ATOMICS(32)
 
 // CMPXCHG8B can do every 64-bit operation, but __atomic_* is a library call
 // unless the compiler knows the alignment.
-u64 __tsan_atomic64_fetch_add(u64 *p, u64 v, int order);
-u64 __tsan_atomic64_fetch_add(u64 *p, u64 v, int order UNUSED)
-{
-    access((u32)p, sizeof(u64), true, true);
-    return __sync_fetch_and_add(p, v);
-}
+ATOMIC(64, u64, fetch_add, (u64 * p, u64 v, int o UNUSED), true,
+       return __sync_fetch_and_add(p, v))
 
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_thread_fence(int order UNUSED)

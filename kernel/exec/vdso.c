@@ -2,8 +2,9 @@
 
 #include "arch/vdso.h"
 #include "kernel/base/log.h"
-#include "kernel/mm/area.h"
+#include "kernel/mm/aspace.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/shared.h"
 #include "kernel/time/time_page.h"
 #include "kernel/time/timehands.h"
 

@@ -43,7 +43,6 @@ static const struct char_device *find_static(u32 rdev)
 const struct char_device *char_device_find(u32 rdev)
 {
     const struct char_device *found = find_static(rdev);
-
     if (found)
         return found;
     spin_lock(&devices_lock);
@@ -55,7 +54,6 @@ const struct char_device *char_device_find(u32 rdev)
 int char_device_open(struct vnode *v, struct file *file)
 {
     const struct char_device *d = char_device_find(v->rdev);
-
     if (!d)
         return -ENXIO;
     file->ops = d->ops;
@@ -71,7 +69,6 @@ static int make_node(struct vnode *at, const char *path,
 static int add_registered(const struct char_device *d)
 {
     int err = 0;
-
     if (find_static(d->rdev))
         return -EEXIST;
     spin_lock(&devices_lock);
@@ -89,7 +86,6 @@ int char_device_register(const struct char_device *d)
 {
     char path[64];
     int err = add_registered(d);
-
     if (err || !READ_ONCE(mounted))
         return err;
     format(path, sizeof(path), DEV_PATH "/%s", d->name);
@@ -106,7 +102,6 @@ static void fill(struct vnode *root)
         { "stderr", "/proc/self/fd/2" },
     };
     int failed = 0;
-
     LINKER_SET_FOR_EACH(const struct char_device, d, char_devices)
         failed |= make_node(root, (*d)->name, *d);
     for (u32 i = 0; i < READ_ONCE(registered_count); i++)
@@ -120,7 +115,6 @@ static void fill(struct vnode *root)
 int devfs_mount(struct mount **out)
 {
     int err = tmpfs_mount(out);
-
     if (err)
         return err;
     (*out)->type = "devtmpfs";

@@ -21,7 +21,6 @@
 static int discard(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
 {
     int n = io->left;
-
     io->left = 0;
     return n;
 }
@@ -36,7 +35,6 @@ static int read_zeros(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
 {
     size_t wanted = io->left;
     int err = 0;
-
     while (io->left > 0 && !err && !(io->left < wanted && signal_fatal()))
         err = io_zero(io, MIN(io->left, ZEROS_AT_ONCE));
     return err && io->left == wanted ? err : (int)(wanted - io->left);
@@ -52,10 +50,8 @@ static int read_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
     u8 buf[RANDOM_CHUNK];
     size_t wanted = io->left;
     int err = 0;
-
     while (io->left > 0 && !err && !signal_waiting()) {
         size_t n = MIN(io->left, sizeof(buf));
-
         random_bytes(buf, n);
         err = io_to(io, buf, n);
     }
@@ -71,10 +67,8 @@ static int write_random(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
     u32 words[RANDOM_CHUNK / sizeof(u32)];
     size_t wanted = io->left;
     int err = 0;
-
     while (io->left > 0 && !err && !signal_waiting()) {
         size_t n = MIN(io->left, sizeof(words));
-
         memset(words, 0, sizeof(words));
         err = io_from(io, words, n);
         for (u32 i = 0; !err && i < ARRAY_SIZE(words); i++)
@@ -98,7 +92,6 @@ static int open_log(struct file *f)
 static int copy_log(struct chain *t, void *arg UNUSED)
 {
     char *log = kmalloc(KMSG_TEXT_MAX);
-
     if (!log)
         return -ENOMEM;
     chain_append(t, log, log_read(log, KMSG_TEXT_MAX));
@@ -115,7 +108,6 @@ static int read_log(struct file *f, struct io *io, u64 *pos)
 static const char *skip_level(const char *line)
 {
     const char *end = line[0] == '<' ? strchr(line, '>') : NULL;
-
     return !end ? line : end + 1;
 }
 
@@ -124,7 +116,6 @@ static int write_log(struct file *f UNUSED, struct io *io, u64 *pos UNUSED)
     char line[KMSG_LINE_MAX + 1];
     size_t wanted = io->left, n = MIN(wanted, KMSG_LINE_MAX);
     int err = io_from(io, line, n);
-
     if (err)
         return err;
     line[n] = '\0';

@@ -8,15 +8,14 @@
 
 #include "kernel/fs/random.h"
 
+#include "arch/clock.h"
+#include "arch/cpu.h"
+#include "arch/entropy.h"
+#include "arch/irq.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/devfs.h"
 #include "kernel/sync/spinlock.h"
 #include "lib/string.h"
-
-#include <arch/clock.h>
-#include <arch/cpu.h>
-#include <arch/entropy.h>
-#include <arch/irq.h>
 
 #define KEY_WORDS 8
 #define BLOCK_WORDS 16
@@ -55,7 +54,6 @@ static ALWAYS_INLINE void quarter_round(u32 *x, u32 a, u32 b, u32 c, u32 d)
 static void chacha_block(struct chacha *s, u32 out[BLOCK_WORDS])
 {
     u32 x[BLOCK_WORDS] = { 0x61707865, 0x3320646e, 0x79622d32, 0x6b206574 };
-
     memcpy(x + 4, s->key, sizeof(s->key));
     x[12] = s->counter++;
     memcpy(x + 13, s->nonce, sizeof(s->nonce));
@@ -105,7 +103,6 @@ static void seed(void)
 
     for (u32 i = 0; i < KEY_WORDS; i++) {
         u32 word;
-
         if (cpu_random_u32(&word))
             state.key[i] ^= word;
         mix(i, (u32)clock_now_ns());
@@ -113,7 +110,6 @@ static void seed(void)
     }
     for (u32 v = 0; v < VECTORS; v++) {
         u64 count = irq_count(this_cpu()->id, v);
-
         if (count != 0)
             mix(v, (u32)count);
     }
@@ -124,7 +120,6 @@ static void seed(void)
 void random_stir(u32 event)
 {
     u32 flags = spin_lock_irq(&lock);
-
     mix(event, state.counter);
     spin_unlock_irq(&lock, flags);
 }
@@ -134,7 +129,6 @@ void random_bytes(void *buf, size_t n)
     struct chacha mine = { .counter = 0 };
     u32 block[BLOCK_WORDS];
     u32 flags = spin_lock_irq(&lock);
-
     if (!seeded)
         seed();
     mix(state.counter, (u32)n);
@@ -147,7 +141,6 @@ void random_bytes(void *buf, size_t n)
     }
     for (u8 *to = buf; n > 0;) {
         size_t part = MIN(n, BLOCK_BYTES);
-
         chacha_block(&mine, block);
         memcpy(to, block, part);
         to += part;

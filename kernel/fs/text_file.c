@@ -16,7 +16,6 @@ struct text_file {
 struct text_file *text_file_create(void)
 {
     struct text_file *tf = kzalloc(sizeof(*tf));
-
     if (tf) {
         mutex_init(&tf->lock, "text file");
         chain_init(&tf->text, 1);
@@ -52,7 +51,6 @@ static int show(const struct chain *t, struct io *io, u64 *pos)
 {
     u64 at = 0, begin = *pos;
     int err = 0;
-
     for (struct chain_page *p = t->first; p && io->left && !err; p = p->next) {
         if (*pos < at + p->used) {
             u32 from = (u32)(*pos - at);

@@ -7,14 +7,13 @@
 // readers or writers.
 // not atomic towards another reader or writer.
 
+#include "arch/clock.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/random.h"
 #include "kernel/fs/tty_private.h"
 #include "kernel/mm/heap.h"
 #include "kernel/task/signal.h"
-
-#include <arch/clock.h>
 
 #define CHUNK 256u
 #define VTIME_UNIT (100 * NSEC_PER_MSEC)
@@ -35,7 +34,6 @@ static bool hung_up(const struct tty_file *tf)
 struct tty *tty_of_file(struct file *f)
 {
     struct tty_file *tf = f->data;
-
     return hung_up(tf) ? NULL : tf->tty;
 }
 
@@ -65,7 +63,6 @@ static bool may_read(struct tty *t, bool canonical)
     u32 flags = spin_lock_irq(&t->lock);
     bool may =
         ldisc_readable(t, 1) || (bool)(t->termios.lflag & ICANON) != canonical;
-
     spin_unlock_irq(&t->lock, flags);
     return may;
 }
@@ -74,7 +71,6 @@ static bool may_write(struct tty *t)
 {
     u32 flags = spin_lock_irq(&t->lock);
     bool may = tty_writable(t);
-
     spin_unlock_irq(&t->lock, flags);
     return may;
 }
@@ -126,7 +122,6 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
     u64 start = 0;
     int got = 0;
     int err = jobs_check(t, SIGTTIN);
-
     if (err)
         return err;
     while (io->left > 0) {
@@ -134,7 +129,6 @@ static int tty_read(struct file *f, struct io *io, u64 *pos UNUSED)
         struct raw_limits limits;
         bool ended, canonical;
         int n;
-
         if (hung_up(tf))
             break;
         n = take_chunk(t, io, &ended, &canonical, &limits);
@@ -183,7 +177,6 @@ static size_t put_out(struct tty *t, const char *text, size_t n)
 {
     u32 flags = spin_lock_irq(&t->lock);
     size_t done = tty_output(t, text, n);
-
     tty_output_push(t);
     spin_unlock_irq(&t->lock, flags);
     return done;
@@ -195,10 +188,8 @@ static int write_chunk(struct file *f, const char *text, size_t n, int *done)
 {
     struct tty_file *tf = f->data;
     int err;
-
     while (n > 0) {
         size_t put = hung_up(tf) ? 0 : put_out(tf->tty, text, n);
-
         *done += put;
         text += put;
         n -= put;
@@ -221,7 +212,6 @@ static bool stops_background(struct tty *t)
 {
     u32 flags = spin_lock_irq(&t->lock);
     bool stops = t->termios.lflag & TOSTOP;
-
     spin_unlock_irq(&t->lock, flags);
     return stops;
 }
@@ -231,14 +221,12 @@ static int tty_write(struct file *f, struct io *io, u64 *pos UNUSED)
     struct tty_file *tf = f->data;
     int done = 0, err = 0;
     char buf[CHUNK];
-
     if (hung_up(tf))
         return -EIO;
     if (stops_background(tf->tty))
         err = jobs_check(tf->tty, SIGTTOU);
     while (!err && io->left > 0) {
         size_t n = MIN(io->left, sizeof(buf));
-
         err = io_from(io, buf, n);
         if (!err)
             err = write_chunk(f, buf, n, &done);
@@ -253,7 +241,6 @@ static u32 tty_poll(struct file *f, struct poll_wait *pw)
     struct tty_file *tf = f->data;
     struct tty *t = tf->tty;
     u32 events = 0, minimum = 1, flags;
-
     if (pw) {
         poll_register(pw, &t->read_wait);
         poll_register(pw, &t->write_wait);
@@ -302,11 +289,9 @@ int tty_attach_file(struct tty *t, struct file *file, bool survives_hangup)
 void tty_input(struct tty *t, const char *text, size_t n)
 {
     u32 flags = spin_lock_irq(&t->lock);
-
     random_stir(n > 0 ? (u8)text[0] : 0);
     for (size_t i = 0; i < n; i++) {
         int sig = ldisc_input(t, text[i]);
-
         if (sig == 0)
             continue;
         spin_unlock_irq(&t->lock, flags);
@@ -323,7 +308,6 @@ void tty_input(struct tty *t, const char *text, size_t n)
 void tty_output_ready(struct tty *t)
 {
     u32 flags = spin_lock_irq(&t->lock);
-
     tty_output_push(t);
     spin_unlock_irq(&t->lock, flags);
 }

@@ -34,7 +34,6 @@ static int open_terminal(struct file *f)
     for (u32 i = 0; i < tty_count; i++) {
         struct tty *t = ttys[i];
         int err;
-
         if (t->driver->rdev != f->vnode->rdev)
             continue;
         err = tty_attach_file(t, f, false);
@@ -49,7 +48,6 @@ static int open_terminal(struct file *f)
 static int open_controlling(struct file *f)
 {
     struct tty *t = jobs_controlling_tty();
-
     return !t ? -ENXIO : tty_attach_file(t, f, false);
 }
 
@@ -59,7 +57,6 @@ static int open_controlling(struct file *f)
 static int open_console(struct file *f)
 {
     const char *name = console_name();
-
     for (u32 i = 0; name && i < tty_count; i++) {
         if (strcmp(ttys[i]->driver->name, name) == 0)
             return tty_attach_file(ttys[i], f, true);
@@ -109,7 +106,6 @@ static void add_terminal(struct tty_driver *d)
 {
     struct tty *t = tty_count < TTYS_MAX ? tty_create(d) : NULL;
     int err;
-
     if (!t) {
         log_printf("tty: no room for %s\n", d->name);
         return;

@@ -36,7 +36,6 @@ static int get_modes(struct tty *t, u32 arg)
 {
     u32 flags = spin_lock_irq(&t->lock);
     struct termios_k modes = t->termios;
-
     spin_unlock_irq(&t->lock, flags);
     return copy_to_user(arg, &modes, sizeof(modes));
 }
@@ -45,7 +44,6 @@ static bool output_is_out(struct tty *t)
 {
     u32 flags = spin_lock_irq(&t->lock);
     bool out = t->out_head == t->out_tail;
-
     spin_unlock_irq(&t->lock, flags);
     return out;
 }
@@ -55,7 +53,6 @@ static int drain(struct file *f, struct tty *t)
 {
     int err = wait_event(&t->write_wait, output_is_out(t) || !tty_of_file(f),
                          WAIT_INTERRUPTIBLE, WAIT_FOREVER);
-
     return err == -EINTR ? -ERESTARTSYS : err;
 }
 
@@ -64,7 +61,6 @@ static int set_modes(struct file *f, struct tty *t, u32 cmd, u32 arg)
     struct termios_k modes, old;
     u32 flags;
     int err = jobs_check(t, SIGTTOU);
-
     if (!err)
         err = copy_from_user(&modes, arg, sizeof(modes));
     if (!err && cmd != TCSETS)
@@ -87,7 +83,6 @@ static int get_size(struct tty *t, u32 arg)
 {
     u32 flags = spin_lock_irq(&t->lock);
     struct winsize_k size = t->size;
-
     spin_unlock_irq(&t->lock, flags);
     return copy_to_user(arg, &size, sizeof(size));
 }
@@ -98,7 +93,6 @@ static int set_size(struct tty *t, u32 arg)
     bool changed;
     u32 flags;
     int err = copy_from_user(&size, arg, sizeof(size));
-
     if (err)
         return err;
     flags = spin_lock_irq(&t->lock);
@@ -114,7 +108,6 @@ static int set_size(struct tty *t, u32 arg)
 static void send_flow_character(struct tty *t, u32 index)
 {
     char c = t->termios.cc[index];
-
     if (c != 0)
         (void)tty_output(t, &c, 1); // no room: dropped, the line is busy
     tty_output_push(t);
@@ -124,7 +117,6 @@ static int flow(struct tty *t, u32 what)
 {
     u32 flags;
     int err = jobs_check(t, SIGTTOU);
-
     if (err)
         return err;
     if (what > TCION)
@@ -142,7 +134,6 @@ static int flush(struct tty *t, u32 what)
 {
     u32 flags;
     int err = jobs_check(t, SIGTTOU);
-
     if (err)
         return err;
     if (what > TCIOFLUSH)
@@ -160,7 +151,6 @@ static int flush(struct tty *t, u32 what)
 static int send_break(struct file *f, struct tty *t)
 {
     int err = jobs_check(t, SIGTTOU);
-
     return err ? err : drain(f, t);
 }
 
@@ -173,7 +163,6 @@ static int get_input_count(struct tty *t, u32 arg)
 {
     u32 flags = spin_lock_irq(&t->lock);
     u32 count = ldisc_readable_count(t);
-
     spin_unlock_irq(&t->lock, flags);
     return put_u32(arg, 0, count);
 }
@@ -182,7 +171,6 @@ static int get_output_count(struct tty *t, u32 arg)
 {
     u32 flags = spin_lock_irq(&t->lock);
     u32 count = t->out_head - t->out_tail;
-
     spin_unlock_irq(&t->lock, flags);
     return put_u32(arg, 0, count);
 }
@@ -194,7 +182,6 @@ static int fake_input(struct tty *t, u32 arg)
 {
     char c;
     int err;
-
     if (!is_root())
         return -EIO;
     if (jobs_controlling_tty() != t)
@@ -209,7 +196,6 @@ static int set_foreground(struct tty *t, u32 arg)
 {
     s32 pgrp;
     int err = copy_from_user(&pgrp, arg, sizeof(pgrp));
-
     return err ? err : jobs_set_pgrp(t, pgrp);
 }
 
@@ -218,7 +204,6 @@ int tty_ioctl(struct file *f, u32 cmd, u32 arg)
     struct tty *t = tty_of_file(f);
     u32 value = 0;
     int err;
-
     if (!t)
         return -EIO;
     switch (cmd) {

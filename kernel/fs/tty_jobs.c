@@ -19,7 +19,6 @@ struct ownership_locks {
 static struct ownership_locks lock_ownership(struct tty *t)
 {
     struct ownership_locks locks;
-
     locks.tasks_flags = spin_lock_irq(&tasks_lock);
     locks.tty_flags = spin_lock_irq(&t->lock);
     return locks;
@@ -36,7 +35,6 @@ static void unlock_ownership(struct tty *t, struct ownership_locks locks)
 static struct tty *controlling_tty_of(const struct task *task)
 {
     struct tty *t = READ_ONCE(task->ctty);
-
     return t != NULL && READ_ONCE(t->session) == READ_ONCE(task->sid) ? t
                                                                       : NULL;
 }
@@ -52,7 +50,6 @@ int jobs_acquire(struct tty *t, bool steal)
     struct ownership_locks locks = lock_ownership(t);
     struct tty *now = controlling_tty_of(task);
     int err = 0;
-
     if (now == t && task->id == task->sid) {
         // The task owns it already.
     } else if (task->id != task->sid || now ||
@@ -112,7 +109,6 @@ int jobs_release(struct tty *t)
 {
     struct task *task = current_task();
     u32 flags;
-
     if (controlling_tty_of(task) != t)
         return -ENOTTY;
     if (task->id == READ_ONCE(task->sid))
@@ -141,7 +137,6 @@ static bool any_task(bool (*matches)(const struct task *task, u32 id), u32 id)
 {
     struct task_search search = { matches, id, false };
     u32 flags = spin_lock_irq(&tasks_lock);
-
     task_for_each_locked(match_task, &search);
     spin_unlock_irq(&tasks_lock, flags);
     return search.found;
@@ -199,7 +194,6 @@ int jobs_set_pgrp(struct tty *t, s32 pgrp)
 {
     struct ownership_locks locks;
     int err = jobs_check(t, SIGTTOU);
-
     if (err)
         return err;
     if (jobs_controlling_tty() != t)

@@ -65,10 +65,8 @@ static void echo(struct tty *t, u8 c)
 static u32 column_at(const struct tty *t, u32 end)
 {
     u32 column = t->line_column;
-
     for (u32 i = t->in_line; i != end; i++) {
         u8 c = t->in[i % TTY_INPUT_SIZE];
-
         if (c == '\t')
             column += TTY_TAB_WIDTH - column % TTY_TAB_WIDTH;
         else if (shown_as_two(t, c))
@@ -137,7 +135,6 @@ void ldisc_flush_input(struct tty *t)
 u32 ldisc_readable_count(const struct tty *t)
 {
     u32 count = 0;
-
     for (u32 i = t->in_tail; i != t->in_line; i++)
         count += !(t->in[i % TTY_INPUT_SIZE] & INPUT_EOF);
     return count;
@@ -152,7 +149,6 @@ size_t ldisc_take(struct tty *t, char *buf, size_t n, bool *ended)
     *ended = false;
     while (t->in_tail != t->in_line && !*ended) {
         u16 entry = t->in[t->in_tail % TTY_INPUT_SIZE];
-
         // An end of file directly after the last byte that fits is consumed
         // with it, or the next read would see an end of file that is not its
         // own.
@@ -217,7 +213,6 @@ static u8 last_before(const struct tty *t, u32 position)
 static u32 before_character(const struct tty *t)
 {
     u32 head = t->in_head - 1;
-
     while (head != t->in_line &&
            tty_continues_utf8(t, t->in[head % TTY_INPUT_SIZE]))
         head--;
@@ -233,7 +228,6 @@ static bool is_word(u8 c)
 static u32 before_word(const struct tty *t)
 {
     u32 head = t->in_head;
-
     while (head != t->in_line && !is_word(last_before(t, head)))
         head--;
     while (head != t->in_line && is_word(last_before(t, head)))

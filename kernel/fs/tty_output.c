@@ -96,7 +96,6 @@ void tty_output_push(struct tty *t)
         u32 at = t->out_tail % TTY_OUTPUT_SIZE;
         u32 n = MIN(t->out_head - t->out_tail, TTY_OUTPUT_SIZE - at);
         size_t taken = d->write(d, (const char *)t->out + at, n);
-
         t->out_tail += taken;
         if (taken < n)
             break;

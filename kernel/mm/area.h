@@ -3,8 +3,7 @@
 #pragma once
 
 #include "kernel/mm/aspace.h"
-
-struct frame;
+#include "kernel/mm/shared.h"
 
 #define MMAP_MIN 0x10000u    // below it nothing is mapped: null pointers fault
 #define STACK_GUARD 0x10000u // bytes kept free below a stack
@@ -83,26 +82,5 @@ void unmap_pages(struct aspace *as, u32 start, u32 end);
 // Removes all areas in [start, end) with their pages, and puts the areas onto
 // `dead`. -ENOMEM.
 int unmap_range(struct aspace *as, u32 start, u32 end, struct list *dead);
-// mincore: one byte for each page, 1: in memory. -ENOMEM: part of the range is
-// not mapped.
-int aspace_resident(struct aspace *as, u32 addr, u32 pages, u8 *out);
-
 // Loads the kernel's page tables on every CPU that still has `as` loaded.
 void aspace_unload(struct aspace *as);
-
-// Anonymous shared memory: pages that areas of several spaces refer to.
-struct shared_pages;
-struct shared_pages *shared_pages_create(u32 pages); // refs 1, or NULL
-// Maps the kernel's own pages, at these addresses of its image. The frames
-// outlive it.
-struct shared_pages *shared_pages_of_kernel(const void *const *addresses,
-                                            u32 pages);
-// The pages of a ring from vmap_alloc, twice in a row: an entry that wraps
-// around the ring's end is contiguous there. The frames live as long as either
-// mapping.
-struct shared_pages *shared_pages_of_ring(const void *start, u32 pages);
-void shared_pages_ref(struct shared_pages *s);
-void shared_pages_unref(struct shared_pages *s);
-// The frame of a page, with a reference for the caller; allocated if there is
-// none. -EIO: beyond the end, -ENOMEM.
-int shared_pages_get(struct shared_pages *s, u32 index, struct frame **out);

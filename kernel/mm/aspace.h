@@ -98,6 +98,16 @@ int aspace_protect(struct aspace *as, u32 addr, u32 length, u32 prot);
 int aspace_remap(struct aspace *as, u32 old, u32 old_len, u32 new_len,
                  bool may_move, bool fixed, u32 new_addr, u32 *out);
 int aspace_discard(struct aspace *as, u32 addr, u32 length); // MADV_DONTNEED
+// mincore: one byte for each page, 1: in memory. -ENOMEM: part of the range is
+// not mapped.
+int aspace_resident(struct aspace *as, u32 addr, u32 pages, u8 *out);
+// Whether all of [addr, addr + length) is mapped. 0 or -ENOMEM.
+int aspace_check_mapped(struct aspace *as, u32 addr, u32 length);
+// The object and the offset in it behind `addr`, if it is in shared memory: the
+// same for all address spaces that map it. If it is private, both are left as
+// they are. -EFAULT: it is not mapped, or by no access.
+int aspace_shared_object(struct aspace *as, u32 addr, const void **object,
+                         u32 *offset);
 u32 aspace_set_brk(struct aspace *as, u32 brk); // returns the current brk
 
 // Handles a page fault of `current`. 0: retry the access. -EFAULT: SIGSEGV

@@ -13,7 +13,6 @@
 void chain_init(struct chain *c, u32 entry_size)
 {
     u32 space = PAGE_SIZE - sizeof(struct chain_page);
-
     assert(entry_size > 0 && entry_size <= space);
     *c = (struct chain){ .entry_size = entry_size,
                          .per_page = space / entry_size };
@@ -22,7 +21,6 @@ void chain_init(struct chain *c, u32 entry_size)
 void chain_free(struct chain *c)
 {
     struct chain_page *next;
-
     for (struct chain_page *p = c->first; p; p = next) {
         next = p->next;
         page_free(p);
@@ -73,7 +71,6 @@ void chain_advance(struct chain *c)
 void *chain_add(struct chain *c)
 {
     void *e;
-
     if (chain_reserve(c, c->count + 1))
         return NULL;
     e = chain_put(c);
@@ -83,7 +80,6 @@ void *chain_add(struct chain *c)
 void chain_append(struct chain *c, const void *bytes, u32 n)
 {
     const u8 *from = bytes;
-
     assert(c->entry_size == 1);
     while (n > 0 && !chain_reserve(c, c->count + 1)) {
         if (c->last->used == c->per_page)
@@ -102,7 +98,6 @@ static void append_formatted(struct chain *c, u32 n, const char *fmt,
                              va_list args)
 {
     char *text = kmalloc(n + 1);
-
     if (!text) {
         c->error = -ENOMEM;
         return;

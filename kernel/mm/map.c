@@ -353,3 +353,29 @@ int aspace_resident(struct aspace *as, u32 addr, u32 pages, u8 *out)
     mutex_unlock(&as->lock);
     return err;
 }
+
+int aspace_check_mapped(struct aspace *as, u32 addr, u32 length)
+{
+    if (!length)
+        return 0;
+    if (addr >= USER_END || length > USER_END - addr)
+        return -ENOMEM;
+    mutex_lock(&as->lock);
+    bool full = area_range_full(as, addr, addr + length);
+    mutex_unlock(&as->lock);
+    return full ? 0 : -ENOMEM;
+}
+
+int aspace_shared_object(struct aspace *as, u32 addr, const void **object,
+                         u32 *offset)
+{
+    mutex_lock(&as->lock);
+    const struct area *a = area_at(as, addr);
+    int err = a && a->prot ? 0 : -EFAULT;
+    if (!err && a->flags & AREA_SHARED) {
+        *object = a->vnode ? (const void *)a->vnode : (const void *)a->shared;
+        *offset = addr - a->start + (u32)a->offset;
+    }
+    mutex_unlock(&as->lock);
+    return err;
+}

@@ -4,9 +4,10 @@
 //
 // Locking: `lock` guards the array; `refs` is atomic.
 
+#include "kernel/mm/shared.h"
+
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
-#include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 

@@ -1,5 +1,5 @@
-// Zones of frames and the per-CPU caches in front of them; private to the frame
-// allocator (buddy.c, frame.c, frame_init.c).
+// Zones of frames and the per-CPU caches in front of them; private to
+// kernel/mm (buddy.c, frame.c, frame_init.c) and the checkers.
 //
 // The frame table has one struct frame for each frame below `frame_count`;
 // frame_init puts it into the low zone. A frame's number is its index. Frames

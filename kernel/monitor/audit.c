@@ -5,7 +5,6 @@
 
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/runqueue.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/task.h"
 
@@ -48,7 +47,7 @@ static void read_all(void *arg)
     struct task_visit v = { a, now, 0, 0 };
     for (u32 i = 0; i < cpu_count; i++) {
         ledger_sums_at(i, now, &a->cpu[i]);
-        add_thread(&v, run_queues[i]->idle);
+        add_thread(&v, sched_idle_thread(i));
     }
     spin_lock_irq(&tasks_lock);
     task_for_each_locked(add_task, &v);

@@ -1,5 +1,7 @@
 // system.uptime, system.load, system.totals, system.cpus, system.audit.
 
+#include "arch/clock.h"
+#include "arch/topology.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
@@ -7,17 +9,13 @@
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/monitor/sysinfo_values.h"
 #include "kernel/sched/load.h"
-#include "kernel/task/statistics.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
-
-#include <arch/clock.h>
-#include <arch/topology.h>
 
 void sysinfo_fill_uptime(struct sysinfo_uptime *out)
 {
     u64 now = clock_now_ns();
-
     out->seconds = now / NSEC_PER_SEC;
     out->nanoseconds = (u32)(now % NSEC_PER_SEC);
 }
@@ -25,7 +23,6 @@ void sysinfo_fill_uptime(struct sysinfo_uptime *out)
 void sysinfo_fill_load(struct sysinfo_load *out)
 {
     struct load load;
-
     load_read(&load);
     *out =
         (struct sysinfo_load){ load.average[0], load.average[1],
@@ -49,7 +46,6 @@ static void fill_topology(u32 cpu, struct sysinfo_cpu *out)
         [CORE_PERFORMANCE] = "performance", [CORE_EFFICIENCY] = "efficiency"
     };
     const struct topology *t = cpu_topology(cpu);
-
     out->apic_id = cpus[cpu]->apic_id;
     out->package = t->package;
     out->core = t->core;
@@ -84,7 +80,6 @@ void sysinfo_fill_cpu(u32 cpu, struct sysinfo_cpu *out)
 static int make_uptime(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_uptime *record = chain_add(out);
-
     if (record)
         sysinfo_fill_uptime(record);
     return 0;
@@ -93,7 +88,6 @@ static int make_uptime(struct chain *out, u32 number UNUSED)
 static int make_load(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_load *record = chain_add(out);
-
     if (record)
         sysinfo_fill_load(record);
     return 0;
@@ -102,7 +96,6 @@ static int make_load(struct chain *out, u32 number UNUSED)
 static int make_totals(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_totals *record = chain_add(out);
-
     if (record)
         sysinfo_fill_totals(record);
     return 0;
@@ -111,7 +104,6 @@ static int make_totals(struct chain *out, u32 number UNUSED)
 static int make_cpu(struct chain *out, u32 cpu)
 {
     struct sysinfo_cpu *record = cpu < cpu_count ? chain_add(out) : NULL;
-
     if (cpu >= cpu_count)
         return -ENOENT;
     if (record)
@@ -157,7 +149,6 @@ static int make_audit(struct chain *out, u32 number UNUSED)
 {
     struct audit *a = audit_alloc();
     u64 user = 0, kernel = 0;
-
     if (!a)
         return -ENOMEM;
     audit_take(a);

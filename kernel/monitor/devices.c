@@ -108,7 +108,6 @@ MAKE_EACH(make_traces, sysinfo_trace, traces_each)
 static int make_sampling(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_sampling *record = chain_add(out);
-
     if (record)
         session_totals(record);
     return 0;
@@ -121,7 +120,6 @@ static int make_net(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_net all = { 0 };
     struct sysinfo_net *record = net_report(&all) ? chain_add(out) : NULL;
-
     if (record)
         *record = all;
     return 0;

@@ -1,5 +1,7 @@
 // system.exceptions: exceptions and interrupts, by vector and CPU.
 
+#include "arch/irq.h"
+#include "arch/trap.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/monitor/sysinfo.h"
@@ -7,9 +9,6 @@
 #include "kernel/sync/lockdep.h"
 #include "kernel/time/ledger.h"
 #include "lib/string.h"
-
-#include <arch/irq.h>
-#include <arch/trap.h>
 
 #define EXCEPTIONS 32u // the vectors below are the CPU's own
 
@@ -68,7 +67,6 @@ static u64 cycles_on(u32 cpu, u32 vector)
 static u64 count_on_all(u32 vector)
 {
     u64 n = 0;
-
     for (u32 i = 0; i < cpu_count; i++)
         n += irq_count(i, vector);
     return n;

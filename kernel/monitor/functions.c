@@ -1,19 +1,18 @@
 // kernel.symbols: the kernel's symbols, in the format of nm, which
-// lib/symbols.h reads.
+// user/libread/symbols.h reads.
 //
 // system.functions: the functions that call tracing can choose.
 //
 // Tools read thousands of the first two before they begin. The formatter takes
 // four times as long for a line.
 
+#include "arch/mmu.h"
+#include "arch/text.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/task/permission.h"
 #include "lib/string.h"
-
-#include <arch/mmu.h>
-#include <arch/text.h>
 
 #define LINE_MAX 256u
 
@@ -71,7 +70,6 @@ static int make_symbols(struct chain *out, u32 number UNUSED)
 {
     const char *name;
     u32 address, length;
-
     if (!may_profile_everything()) {
         put_symbol(out, 0, "(hidden)", 8);
         return 0;
@@ -84,7 +82,6 @@ static int make_symbols(struct chain *out, u32 number UNUSED)
 static int make_functions(struct chain *out, u32 number UNUSED)
 {
     struct ksym_function f = { 0 };
-
     for (const u32 *site = text_entries_start; site < text_entries_end;
          site++) {
         struct sysinfo_function *r = chain_add(out);

@@ -2,10 +2,9 @@
 // report (user/hwreport). Read from the hardware at each read; root only, since
 // it shows physical addresses.
 
+#include "arch/boot.h"
 #include "kernel/base/providers.h"
 #include "kernel/monitor/sysinfo.h"
-
-#include <arch/boot.h>
 
 static const char *type_name(u32 type)
 {

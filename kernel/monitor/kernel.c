@@ -1,12 +1,11 @@
 // kernel.version, kernel.cmdline, kernel.build_id, kernel.records.
 
+#include "arch/boot.h"
 #include "kernel/base/version.h"
 #include "kernel/monitor/sysinfo.h"
 #include "lib/build_id.h"
 #include "lib/records.h"
 #include "lib/string.h"
-
-#include <arch/boot.h>
 
 static int make_version(struct chain *out, u32 number UNUSED)
 {
@@ -18,7 +17,6 @@ static int make_version(struct chain *out, u32 number UNUSED)
 static int make_cmdline(struct chain *out, u32 number UNUSED)
 {
     const char *text = boot_info.cmdline;
-
     chain_append(out, text, (u32)strlen(text));
     chain_append(out, "\n", 1);
     return 0;
@@ -32,7 +30,6 @@ static int make_build_id(struct chain *out, u32 number UNUSED)
     u8 id[BUILD_ID_MAX];
     u32 size =
         build_id_find(build_id_start, (u32)(build_id_end - build_id_start), id);
-
     for (u32 i = 0; i < size; i++)
         chain_printf(out, "%02x", id[i]);
     chain_append(out, "\n", 1);

@@ -14,7 +14,6 @@ static u64 bytes(u64 frames)
 void sysinfo_fill_physmem(struct sysinfo_physmem *out)
 {
     struct frame_stats s;
-
     frame_stats(&s);
     *out = (struct sysinfo_physmem){
         .total = bytes(s.total),
@@ -38,7 +37,6 @@ void sysinfo_fill_physmem(struct sysinfo_physmem *out)
 static int make_physmem(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_physmem *record = chain_add(out);
-
     if (record)
         sysinfo_fill_physmem(record);
     return 0;
@@ -47,7 +45,6 @@ static int make_physmem(struct chain *out, u32 number UNUSED)
 static void put_slab(const struct slab_cache *c, void *arg)
 {
     struct sysinfo_slab *record = chain_add(arg);
-
     if (!record)
         return;
     strlcpy(record->name, c->name, sizeof(record->name));

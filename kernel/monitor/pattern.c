@@ -5,7 +5,6 @@
 size_t pattern_head(const char *pattern)
 {
     size_t n = 0;
-
     while (pattern[n] && pattern[n] != '.')
         n++;
     return n;
@@ -16,7 +15,6 @@ static bool take_number(const char **path, size_t *len, u32 *number)
 {
     u32 value = 0;
     size_t n = 0;
-
     for (; n < *len && (*path)[n] >= '0' && (*path)[n] <= '9'; n++) {
         if (__builtin_mul_overflow(value, 10u, &value) ||
             __builtin_add_overflow(value, (u32)((*path)[n] - '0'), &value))
@@ -34,7 +32,6 @@ static bool take_number(const char **path, size_t *len, u32 *number)
 static size_t same(const char *pattern, const char *path, size_t len)
 {
     size_t n = 0;
-
     while (n < len && path[n] == pattern[n] && pattern[n] > '#')
         n++;
     return n;

@@ -85,7 +85,6 @@ void sysinfo_fill_protection(struct sysinfo_protection *out)
 static int make_protection(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_protection *record = chain_add(out);
-
     if (record)
         sysinfo_fill_protection(record);
     return 0;

@@ -16,7 +16,6 @@ static void put_syscall(struct chain *out, struct task *task, u32 number,
 {
     struct syscall_counts f;
     struct sysinfo_syscall *record;
-
     if (task)
         syscall_task_counts(task, number, &f);
     else
@@ -48,7 +47,6 @@ static int make_syscalls(struct chain *out, u32 number UNUSED)
 static int make_task_syscalls(struct chain *out, u32 id)
 {
     struct task *t = id ? task_find(id) : &kernel_task;
-
     if (!t)
         return -ENOENT;
     int err = may_profile(t) ? 0 : -EPERM;
@@ -64,7 +62,6 @@ static int make_task_syscalls(struct chain *out, u32 id)
 static void put_lock(const struct sysinfo_lock *lock, void *arg)
 {
     struct sysinfo_lock *record = chain_add(arg);
-
     if (record)
         *record = *lock;
 }
@@ -80,7 +77,6 @@ static int make_locks(struct chain *out, u32 number UNUSED)
 static void put_ipcc(const struct sysinfo_ipcc *connection, void *arg)
 {
     struct sysinfo_ipcc *record = chain_add(arg);
-
     if (record)
         *record = *connection;
 }
@@ -96,7 +92,6 @@ static int make_ipccs(struct chain *out, u32 number UNUSED)
 static int make_text(struct chain *out, u32 number UNUSED)
 {
     struct sysinfo_text *record = chain_add(out);
-
     if (record)
         text_report(record);
     return 0;

@@ -7,7 +7,6 @@
 static void put_sensor(struct sensor *s, void *arg)
 {
     struct sysinfo_sensor *record = chain_add(arg);
-
     if (!record)
         return;
     // Removed under its owner: it has no path.

@@ -73,7 +73,6 @@ static bool put_all(struct snapshot *s)
     u32 flags = spin_lock_irq(&tasks_lock);
     u64 began = rdtsc(), cycles;
     bool fits = has_room(s, task_count() + 1, thread_count());
-
     if (fits) {
         put_task(&kernel_task, s);
         task_for_each_locked(put_task, s);
@@ -91,7 +90,6 @@ static int put_one(struct snapshot *s, struct task *t)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     int err = 0;
-
     if (t != &kernel_task && list_empty(&t->all_node))
         err = -ENOENT;
     else if (!has_room(s, 1, t->thread_count))
@@ -114,7 +112,6 @@ static int reserve(struct snapshot *s, u32 tasks, u32 threads)
 static int take_all(struct snapshot *s)
 {
     int err;
-
     do {
         err = reserve(s, SPARE(task_count()), SPARE(thread_count()));
     } while (!err && !put_all(s));
@@ -125,7 +122,6 @@ static int take_one(struct snapshot *s, u32 id)
 {
     struct task *t = id ? task_find(id) : &kernel_task;
     int err;
-
     if (!t)
         return -ENOENT;
     do {

@@ -24,7 +24,7 @@
 #include "kernel/fs/devfs.h"
 #include "kernel/fs/text_file.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/runqueue.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/task/permission.h"
 #include "kernel/task/task.h"
@@ -54,7 +54,7 @@ static enum mode mode_here(const struct thread *t)
     assert(this_cpu()->irq_frame);
     if (trap_from_user(this_cpu()->irq_frame))
         return USER;
-    return t == this_cpu()->rq->idle ? IDLE : SYSTEM;
+    return thread_is_idle(t) ? IDLE : SYSTEM;
 }
 
 // From the account that is open on that CPU now.
@@ -66,20 +66,25 @@ static enum mode mode_there(const struct cpu *c, const struct thread *t)
     return open == &c->ledger->idle ? IDLE : IRQ;
 }
 
+struct visit {
+    u32 clock, cpu;
+};
+
+static void count_thread(struct thread *t, void *arg)
+{
+    const struct visit *v = arg;
+    const struct cpu *c = cpus[v->cpu];
+    enum mode mode = c == this_cpu() ? mode_here(t) : mode_there(c, t);
+    ADD_ONCE(counts[v->cpu][v->clock][mode], 1);
+    if (mode == USER || mode == SYSTEM)
+        ADD_ONCE(t->sampled[v->clock], 1);
+}
+
 static void count(u32 clock)
 {
     assert_checked(!irqs_enabled() && clock <= STAT);
-    for (u32 i = 0; i < cpu_count; i++) {
-        struct run_queue *rq = run_queues[i];
-        spin_lock(&rq->lock); // keeps the thread from switching
-        struct thread *t = rq->running;
-        bool here = rq->cpu == this_cpu();
-        enum mode mode = here ? mode_here(t) : mode_there(rq->cpu, t);
-        ADD_ONCE(counts[i][clock][mode], 1);
-        if (mode == USER || mode == SYSTEM)
-            ADD_ONCE(t->sampled[clock], 1);
-        spin_unlock(&rq->lock);
-    }
+    for (u32 i = 0; i < cpu_count; i++)
+        sched_visit_running(i, count_thread, &(struct visit){ clock, i });
 }
 
 // Between half a period and one and a half periods.

@@ -1,23 +1,21 @@
 // system.kernel: the kernel time of threads, by subsystem.
 
+#include "arch/irq.h"
+#include "arch/trap.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
 #include "kernel/monitor/audit.h"
 #include "kernel/monitor/sysinfo.h"
-#include "kernel/task/statistics.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/task/syscall_table.h"
 #include "lib/string.h"
-
-#include <arch/irq.h>
-#include <arch/trap.h>
 
 #define EXCEPTIONS 32u
 
 static u64 exceptions(u32 vector)
 {
     u64 n = 0;
-
     for (u32 i = 0; i < cpu_count; i++)
         n += irq_count(i, vector);
     return n;
@@ -27,7 +25,6 @@ static u64 exceptions(u32 vector)
 static void count_entries(u64 entries[SUBSYSTEM_COUNT])
 {
     struct syscall_counts c;
-
     for (u32 n = syscall_next(0);; n = syscall_next(n + 1)) {
         syscall_counts(n, &c);
         entries[syscall_subsystem(n)] += c.count;
@@ -59,7 +56,6 @@ static int make_kernel(struct chain *out, u32 number UNUSED)
 {
     u64 entries[SUBSYSTEM_COUNT] = { 0 };
     struct audit *a = audit_alloc();
-
     if (!a)
         return -ENOMEM;
     count_entries(entries);

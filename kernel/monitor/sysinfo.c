@@ -34,7 +34,6 @@ void sysinfo_start(void)
 static u32 first_from(const char *path, size_t len)
 {
     u32 low = 0, high = node_count;
-
     while (low < high) {
         u32 middle = (low + high) / 2, number;
         const char *rest;
@@ -54,7 +53,6 @@ static const struct sysinfo_node *find(const char *path, size_t len,
 {
     u32 first = first_from(path, len);
     const char *rest;
-
     *above = false;
     if (first == node_count)
         return NULL;
@@ -100,7 +98,6 @@ static int data_of(const char *path, size_t len, bool size_only,
     bool above;
     u32 number;
     const struct sysinfo_node *n = find(path, len, &number, &above);
-
     if (n)
         return make(n, number, size_only, out);
     chain_init(out, 1);
@@ -137,7 +134,6 @@ int sysinfo_type(const char *path, size_t len)
     u32 number;
     const struct sysinfo_node *n = find(path, len, &number, &above);
     int err;
-
     if (!n)
         return above ? SYSINFO_SUBTREE : -ENOENT;
     err = check_exists(n, number);
@@ -171,7 +167,6 @@ int sysinfo_keys(const char *path, size_t len, struct chain *out)
     int err = sysinfo_type(path, len);
     const char *last = "";
     size_t last_head = 0;
-
     chain_init(out, 1);
     if (err < 0)
         return err;

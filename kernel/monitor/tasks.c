@@ -6,10 +6,10 @@
 #include "kernel/monitor/snapshot.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/monitor/sysinfo_values.h"
+#include "kernel/sched/statistics.h"
 #include "kernel/sched/stop_machine.h"
 #include "kernel/task/ipc_counts.h"
 #include "kernel/task/permission.h"
-#include "kernel/task/statistics.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
 
@@ -45,7 +45,6 @@ static void fill_thread(struct thread *t, struct sysinfo_thread *out)
 {
     struct thread_statistics s;
     u64 user, kernel;
-
     thread_statistics(t, &s);
     thread_times(t, &user, &kernel);
     out->id = READ_ONCE(t->tid); // exec may give it its task's id
@@ -85,7 +84,6 @@ static void fill_locked(struct task *t, struct sysinfo_task *out)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     const struct aspace *as = t->exiting ? NULL : t->aspace;
-
     out->group = t->pgid;
     out->session = t->sid;
     out->child_user = t->children_usage.user;
@@ -103,7 +101,6 @@ static void fill_path(struct task *t, struct sysinfo_task *out)
     u32 flags = spin_lock_irq(&t->lock);
     size_t len = t->path ? strlen(t->path) : 0;
     size_t skip = len - MIN(len, sizeof(out->path) - 1);
-
     if (t->path && may)
         strlcpy(out->path, t->path + skip, sizeof(out->path));
     out->load_bias = may ? t->load_bias : 0;
@@ -113,7 +110,6 @@ static void fill_path(struct task *t, struct sysinfo_task *out)
 static void fill_ipc(const struct task *t, struct sysinfo_task *out)
 {
     struct ipc_counts c;
-
     ipc_task_counts(t, &c);
     out->call_sent = c.call_sent;
     out->call_received = c.call_received;
@@ -153,7 +149,6 @@ static void fill_from_threads(const struct snapshot_task *st,
 static void fill_task(const struct snapshot_task *st, struct sysinfo_task *out)
 {
     struct task *t = st->task;
-
     out->id = t->id;
     out->parent = st->parent;
     out->uid = READ_ONCE(t->uid);
@@ -171,7 +166,6 @@ static int put_tasks(struct chain *out, u32 id)
     struct chain_cursor task_cur, thread_cur;
     struct snapshot s;
     int err = snapshot_take(&s, id);
-
     if (!err)
         err = chain_reserve(out, s.tasks.count);
     struct thread **th = chain_begin(&thread_cur, &s.threads);
@@ -192,7 +186,6 @@ static int put_threads(struct chain *out, u32 task)
     struct chain_cursor cur;
     struct snapshot s;
     int err = snapshot_take(&s, task);
-
     if (!err)
         err = chain_reserve(out, s.threads.count);
     for (struct thread **th = chain_begin(&cur, &s.threads); th && !err;
@@ -241,7 +234,6 @@ static int make_task_threads(struct chain *out, u32 id)
 static int make_thread(struct chain *out, u32 id)
 {
     struct sysinfo_thread *record = chain_add(out);
-
     return record ? sysinfo_fill_thread(id, record) : -ENOMEM;
 }
 
@@ -250,7 +242,6 @@ static int list_tasks(struct chain *numbers)
     struct chain_cursor cur;
     struct snapshot s;
     int err = snapshot_take(&s, SNAPSHOT_ALL);
-
     if (!err)
         err = chain_reserve(numbers, s.tasks.count);
     for (struct snapshot_task *st = chain_begin(&cur, &s.tasks); st && !err;
@@ -265,7 +256,6 @@ static int list_threads(struct chain *numbers)
     struct chain_cursor cur;
     struct snapshot s;
     int err = snapshot_take(&s, SNAPSHOT_ALL);
-
     if (!err)
         err = chain_reserve(numbers, s.threads.count);
     for (struct thread **th = chain_begin(&cur, &s.threads); th && !err;
@@ -278,7 +268,6 @@ static int list_threads(struct chain *numbers)
 static int make_longest_hold(struct chain *out, u32 number UNUSED)
 {
     u64 *value = chain_add(out);
-
     if (value)
         *value = snapshot_longest_hold();
     return 0;
@@ -287,7 +276,6 @@ static int make_longest_hold(struct chain *out, u32 number UNUSED)
 static int make_longest_stop(struct chain *out, u32 number UNUSED)
 {
     u64 *value = chain_add(out);
-
     if (value)
         *value = stop_machine_longest();
     return 0;
@@ -296,7 +284,6 @@ static int make_longest_stop(struct chain *out, u32 number UNUSED)
 static int make_snapshots(struct chain *out, u32 number UNUSED)
 {
     u64 *value = chain_add(out);
-
     if (value)
         *value = snapshot_count();
     return 0;

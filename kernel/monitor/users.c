@@ -7,7 +7,6 @@
 static void put_user(struct chain *out, const struct user_statistics *f)
 {
     struct sysinfo_user *record = chain_add(out);
-
     if (!record)
         return;
     record->uid = f->uid;
@@ -21,7 +20,6 @@ static void put_user(struct chain *out, const struct user_statistics *f)
 static int make_users(struct chain *out, u32 number UNUSED)
 {
     struct user_statistics f;
-
     for (u32 uid = 0; users_next(uid, &f); uid = f.uid + 1)
         put_user(out, &f);
     return 0;

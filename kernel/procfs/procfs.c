@@ -115,7 +115,6 @@ static void release_node(struct vnode *v)
 {
     struct proc_node *n = proc_node(v);
     struct proc_node *parent = n->parent;
-
     if (!parent)
         kfree(v->mount);
     slab_free(&node_cache, n);
@@ -127,7 +126,6 @@ static int locate_node(struct vnode *v, struct vnode **dir, const char **name,
                        size_t *len)
 {
     struct proc_node *n = proc_node(v);
-
     if (!n->parent)
         return -ENOENT;
     *dir = &n->parent->v;
@@ -144,7 +142,6 @@ struct task *proc_find_task(const struct proc_node *n)
 int proc_inspect_task(const struct proc_node *n, struct task **out)
 {
     struct task *task = proc_find_task(n);
-
     if (!task)
         return -ESRCH;
     if (!may_inspect(task)) {
@@ -158,7 +155,6 @@ int proc_inspect_task(const struct proc_node *n, struct task **out)
 bool proc_task_next(const struct proc_node *dir UNUSED, u32 from, u32 *number)
 {
     struct task *task = task_next(from);
-
     if (!task)
         return false;
     *number = task->id;
@@ -179,7 +175,6 @@ void proc_set_pid(struct proc_node *child, u32 number)
 static bool parse_number(const char *name, size_t len, u32 *number)
 {
     u32 value = 0;
-
     if (len == 0 || len > NUMBER_DIGITS_MAX || (name[0] == '0' && len > 1))
         return false;
     for (size_t i = 0; i < len; i++) {
@@ -208,7 +203,6 @@ static int lookup(struct vnode *v, const char *name, size_t len,
     }
     for (u32 i = 0; i < dir->count; i++) {
         const char *entry_name = dir->entries[i].name;
-
         if (strlen(entry_name) == len && memcmp(entry_name, name, len) == 0)
             return make_child(n, &dir->entries[i], INO_ROOT_PLACE + 1 + i, NULL,
                               out);
@@ -226,7 +220,6 @@ static bool emit(struct proc_node *n, const struct proc_entry *entry, u32 place,
     struct vnode *v;
     struct proc_node *child;
     bool more = true;
-
     if (make_child(n, entry, place, number, &v) < 0)
         return true; // it has ended since
     child = proc_node(v);
@@ -247,7 +240,6 @@ static int readdir(struct vnode *v, u64 *pos, struct dirent_sink *sink)
 
     for (; *pos < dir->count; ++*pos) {
         u32 i = *pos;
-
         if (!emit(n, &dir->entries[i], INO_ROOT_PLACE + 1 + i, NULL, *pos + 1,
                   sink))
             return 0;
@@ -304,7 +296,6 @@ static const struct vnode_ops jump_ops = {
 static int open_node(struct vnode *v, struct file *f)
 {
     const struct proc_entry *entry = proc_node(v)->entry;
-
     if (entry->open)
         return entry->open(v, f);
     f->data = text_file_create();
@@ -325,7 +316,6 @@ static int write_text(struct file *f, struct io *io, u64 *pos UNUSED)
     struct proc_node *n = proc_node(f->vnode);
     size_t wanted = io->left;
     int err = n->entry->write(n, io);
-
     return err ? err : (int)wanted;
 }
 
@@ -364,7 +354,6 @@ bool procfs_busy(const struct mount *m, u32 ours)
 int procfs_mount(struct mount **out)
 {
     struct proc_node *root = slab_alloc(&node_cache);
-
     if (!root)
         return -ENOMEM;
     memset(root, 0, sizeof(*root));

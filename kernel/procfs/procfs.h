@@ -2,6 +2,7 @@
 // procfs_fd.c (a task's files), procfs_maps.c, procfs_system.c (the rest).
 #pragma once
 
+#include "arch/clock.h"
 #include "kernel/fs/text_file.h"
 #include "kernel/fs/vfs.h"
 
@@ -27,6 +28,19 @@ struct proc_entry {
     // Optional: opens a file that has no text (vnode_ops.open).
     int (*open)(struct vnode *v, struct file *f);
 };
+
+#define PROC_FILE(file, ...)                              \
+    {                                                     \
+        .name = file, .mode = S_IFREG | 0444, __VA_ARGS__ \
+    }
+#define PROC_LINK(file, ...)                              \
+    {                                                     \
+        .name = file, .mode = S_IFLNK | 0777, __VA_ARGS__ \
+    }
+#define PROC_DIRECTORY(file, permissions, list)                    \
+    {                                                              \
+        .name = file, .mode = S_IFDIR | (permissions), .dir = list \
+    }
 
 #define PROC_NAME_MAX 24
 
@@ -87,3 +101,7 @@ int proc_make_mounts(struct chain *t, void *arg);
 
 // Clock ticks of the user interface (USER_HZ 100).
 #define PROC_TICK_NS (NSEC_PER_SEC / 100)
+static inline u64 proc_ticks(u64 cycles)
+{
+    return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
+}

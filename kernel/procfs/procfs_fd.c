@@ -17,7 +17,6 @@ static struct files *files_of(struct task *task)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     struct files *files = task->exiting ? NULL : task->files;
-
     if (files)
         files_ref(files);
     spin_unlock_irq(&tasks_lock, flags);
@@ -29,7 +28,6 @@ static struct files *files_of_node(const struct proc_node *n)
 {
     struct task *task;
     struct files *files;
-
     if (proc_inspect_task(n, &task))
         return NULL;
     files = files_of(task);
@@ -41,7 +39,6 @@ u32 proc_fd_table_size(struct task *task)
 {
     struct files *files = files_of(task);
     u32 size = files != NULL ? READ_ONCE(files->capacity) : 0;
-
     if (files)
         files_unref(files);
     return size;
@@ -77,7 +74,6 @@ static struct file *file_of_node(const struct proc_node *n)
 {
     struct files *files = files_of_node(n);
     struct file *f = NULL;
-
     if (!files)
         return NULL;
     spin_lock(&files->lock);
@@ -94,7 +90,6 @@ static struct file *file_of_node(const struct proc_node *n)
 static int describe(struct vnode *v, char *buf, size_t size)
 {
     int len = vfs_path(v, buf, size);
-
     if (len != -ENOENT)
         return len;
     return format(buf, size, "(deleted)");
@@ -116,7 +111,6 @@ static int link_fd(struct vnode *v, char *buf, size_t size)
 {
     struct file *f = file_of_node(proc_node(v));
     int len;
-
     if (!f)
         return -ENOENT;
     if (f->vnode)
@@ -135,28 +129,24 @@ static int link_fd(struct vnode *v, char *buf, size_t size)
 static int through_read(struct file *f, struct io *io, u64 *pos)
 {
     struct file *inner = f->data;
-
     return !inner->ops->read ? -EINVAL : inner->ops->read(inner, io, pos);
 }
 
 static int through_write(struct file *f, struct io *io, u64 *pos)
 {
     struct file *inner = f->data;
-
     return !inner->ops->write ? -EINVAL : inner->ops->write(inner, io, pos);
 }
 
 static u32 through_poll(struct file *f, struct poll_wait *pw)
 {
     struct file *inner = f->data;
-
     return !inner->ops->poll ? POLLIN | POLLOUT : inner->ops->poll(inner, pw);
 }
 
 static int through_ioctl(struct file *f, u32 cmd, u32 arg)
 {
     struct file *inner = f->data;
-
     return !inner->ops->ioctl ? -ENOTTY : inner->ops->ioctl(inner, cmd, arg);
 }
 
@@ -177,7 +167,6 @@ static int open_through(struct vnode *v, struct file *f)
 {
     struct file *inner = file_of_node(proc_node(v));
     u32 access = READ_ONCE(f->flags) & O_ACCMODE;
-
     if (!inner)
         return -ENOENT;
     if ((access != O_WRONLY && !file_readable(inner)) ||
@@ -205,7 +194,6 @@ static int follow_fd(struct vnode *v, struct vnode **out)
     struct proc_node *n = proc_node(v);
     struct file *f = file_of_node(n);
     int err = 0;
-
     if (!f)
         return -ENOENT;
     if (f->vnode) {
@@ -238,7 +226,6 @@ int proc_link_exe(struct vnode *v, char *buf, size_t size)
     struct task *task;
     int len = -ENOENT, err = proc_inspect_task(proc_node(v), &task);
     u32 flags;
-
     if (err)
         return err == -ESRCH ? -ENOENT : err;
     flags = spin_lock_irq(&task->lock);
@@ -257,7 +244,6 @@ static int directory_of(const struct proc_node *n, bool root,
     struct vnode *v = NULL;
     u32 flags;
     int err = proc_inspect_task(n, &task);
-
     if (err)
         return err == -ESRCH ? -ENOENT : err;
     flags = spin_lock_irq(&tasks_lock);
@@ -286,7 +272,6 @@ static int link_directory(const struct proc_node *n, bool root, char *buf,
 {
     struct vnode *dir;
     int result = directory_of(n, root, &dir);
-
     if (result)
         return result;
     result = describe(dir, buf, size);

@@ -36,7 +36,6 @@ static int copy_area(struct area *a, void *arg)
 static void put_area_name(struct chain *t, const struct area_copy *c)
 {
     char path[PATH_ROOM];
-
     if (c->vnode && vfs_path(c->vnode, path, sizeof(path)) > 0)
         chain_printf(t, "%s", path);
     else if (c->vnode)
@@ -53,7 +52,6 @@ static void put_area(struct chain *t, const struct area_copy *c)
 {
     u32 line = t->count;
     u32 device = 0;
-
     if (c->vnode && c->vnode->mount)
         device = c->vnode->mount->dev;
     chain_printf(t, "%08x-%08x %c%c%c%c %08llx %02x:%02x %llu", c->start,
@@ -74,7 +72,6 @@ static int aspace_of(const struct proc_node *n, struct aspace **out)
 {
     struct task *task;
     int err = proc_inspect_task(n, &task);
-
     if (err)
         return err;
     *out = task_aspace(task);
@@ -88,7 +85,6 @@ int proc_make_maps(struct chain *t, void *arg)
     struct chain copies;
     struct aspace *as;
     int err = aspace_of(arg, &as);
-
     if (err || !as)
         return err == -ESRCH ? 0 : err;
     chain_init(&copies, sizeof(struct area_copy));
@@ -109,7 +105,6 @@ int proc_make_maps(struct chain *t, void *arg)
 static int find_code(struct area *a, void *arg)
 {
     struct vnode **out = arg;
-
     if (!a->vnode || !(a->prot & PROT_X))
         return 0;
     vnode_ref(a->vnode);
@@ -122,7 +117,6 @@ int proc_follow_exe(struct vnode *v, struct vnode **out)
 {
     struct aspace *as;
     int err = aspace_of(proc_node(v), &as);
-
     *out = NULL;
     if (err == -EACCES)
         return err;

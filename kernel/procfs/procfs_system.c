@@ -4,6 +4,10 @@
 // Linux's formats (proc(5)), as free, top, uptime, df and mount parse them; no
 // state is kept here.
 
+#include "arch/boot.h"
+#include "arch/clock.h"
+#include "arch/cpu.h"
+#include "arch/irq.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/base/version.h"
@@ -19,11 +23,6 @@
 #include "lib/format.h"
 #include "lib/string.h"
 
-#include <arch/boot.h>
-#include <arch/clock.h>
-#include <arch/cpu.h>
-#include <arch/irq.h>
-
 #define FIRST_DEVICE 32u // vectors below are exceptions
 
 // --- stat -------------------------------------------------------------------
@@ -32,18 +31,13 @@ struct cpu_times {
     u64 user, kernel, irq, idle; // clock ticks
 };
 
-static u64 ticks(u64 cycles)
-{
-    return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
-}
-
 static struct cpu_times cpu_times(u32 cpu)
 {
     struct sysinfo_cpu c;
-
     sysinfo_fill_cpu(cpu, &c);
-    return (struct cpu_times){ ticks(c.user), ticks(c.kernel + c.start_up),
-                               ticks(c.irq), ticks(c.idle) };
+    return (struct cpu_times){ proc_ticks(c.user),
+                               proc_ticks(c.kernel + c.start_up),
+                               proc_ticks(c.irq), proc_ticks(c.idle) };
 }
 
 // name user nice system idle iowait irq softirq steal guest guest_nice
@@ -58,7 +52,6 @@ static int put_cpu_times(struct chain *t)
 {
     struct cpu_times *each = kmalloc(cpu_count * sizeof(*each));
     struct cpu_times sum = { 0, 0, 0, 0 };
-
     if (each == NULL)
         return -ENOMEM;
     for (u32 i = 0; i < cpu_count; i++) {
@@ -71,7 +64,6 @@ static int put_cpu_times(struct chain *t)
     put_cpu_line(t, "cpu ", &sum);
     for (u32 i = 0; i < cpu_count; i++) {
         char name[8];
-
         format(name, sizeof(name), "cpu%u", i);
         put_cpu_line(t, name, &each[i]);
     }
@@ -82,7 +74,6 @@ static int put_cpu_times(struct chain *t)
 static u64 vector_count(u32 vector)
 {
     struct sysinfo_exception e;
-
     sysinfo_fill_exception(vector, SYSINFO_ALL, &e);
     return e.count;
 }
@@ -90,7 +81,6 @@ static u64 vector_count(u32 vector)
 static void put_interrupt_line(struct chain *t)
 {
     u64 counts[VECTORS - FIRST_DEVICE], sum = 0;
-
     for (u32 i = 0; i < ARRAY_SIZE(counts); i++) {
         counts[i] = vector_count(FIRST_DEVICE + i);
         sum += counts[i];
@@ -108,7 +98,6 @@ static void put_interrupt_line(struct chain *t)
 static int make_stat(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_totals totals;
-
     sysinfo_fill_totals(&totals);
     int err = put_cpu_times(t);
     if (err)
@@ -125,7 +114,6 @@ static int make_stat(struct chain *t, void *arg UNUSED)
 static void put_load(struct chain *t, u32 load)
 {
     u32 hundredths = load_hundredths(load);
-
     chain_printf(t, "%u.%02u ", hundredths / 100, hundredths % 100);
 }
 
@@ -133,7 +121,6 @@ static int make_loadavg(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_totals totals;
     struct sysinfo_load load;
-
     sysinfo_fill_load(&load);
     sysinfo_fill_totals(&totals);
     put_load(t, load.one);
@@ -154,7 +141,6 @@ static int make_uptime(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_uptime up;
     u64 idle = 0;
-
     sysinfo_fill_uptime(&up);
     for (u32 i = 0; i < cpu_count; i++)
         idle += cpu_times(i).idle;
@@ -168,7 +154,6 @@ static int make_uptime(struct chain *t, void *arg UNUSED)
 static int make_meminfo(struct chain *t, void *arg UNUSED)
 {
     struct sysinfo_physmem m;
-
     sysinfo_fill_physmem(&m);
     const struct {
         const char *name;
@@ -242,7 +227,6 @@ static int make_cpuinfo(struct chain *t, void *arg UNUSED)
 {
     const struct cpu_features *f = &cpu_features;
     u32 khz = clock_tsc_hz() / 1000;
-
     for (u32 i = 0; i < cpu_count; i++) {
         chain_printf(t, "processor\t: %u\nvendor_id\t: %s\n", i, f->vendor);
         chain_printf(t, "cpu family\t: %u\nmodel\t\t: %u\n", f->family,
@@ -350,35 +334,21 @@ static int link_thread_self(struct vnode *v UNUSED, char *buf, size_t size)
 
 // --- the root ---------------------------------------------------------------
 
-#define FILE(file, maker)                                   \
-    {                                                       \
-        .name = file, .mode = S_IFREG | 0444, .make = maker \
-    }
-#define LINK(file, target)                                   \
-    {                                                        \
-        .name = file, .mode = S_IFLNK | 0777, .link = target \
-    }
-
 static int make_randomize(struct chain *t, void *arg UNUSED)
 {
     chain_printf(t, "%u\n", layout_level());
     return 0;
 }
 
-#define DIRECTORY(file, list)                             \
-    {                                                     \
-        .name = file, .mode = S_IFDIR | 0555, .dir = list \
-    }
-
 static const struct proc_entry sys_kernel_entries[] = {
-    FILE("randomize_va_space", make_randomize),
+    PROC_FILE("randomize_va_space", .make = make_randomize),
 };
 static const struct proc_dir sys_kernel_dir = {
     .entries = sys_kernel_entries,
     .count = ARRAY_SIZE(sys_kernel_entries),
 };
 static const struct proc_entry sys_entries[] = {
-    DIRECTORY("kernel", &sys_kernel_dir),
+    PROC_DIRECTORY("kernel", 0555, &sys_kernel_dir),
 };
 static const struct proc_dir sys_dir = {
     .entries = sys_entries,
@@ -386,19 +356,19 @@ static const struct proc_dir sys_dir = {
 };
 
 static const struct proc_entry entries[] = {
-    FILE("cmdline", make_cmdline),
-    FILE("cpuinfo", make_cpuinfo),
-    FILE("filesystems", make_filesystems),
-    FILE("interrupts", make_interrupts),
-    FILE("loadavg", make_loadavg),
-    FILE("meminfo", make_meminfo),
-    FILE("mounts", proc_make_mounts),
-    FILE("stat", make_stat),
-    DIRECTORY("sys", &sys_dir),
-    FILE("uptime", make_uptime),
-    FILE("version", make_version),
-    LINK("self", link_self),
-    LINK("thread-self", link_thread_self),
+    PROC_FILE("cmdline", .make = make_cmdline),
+    PROC_FILE("cpuinfo", .make = make_cpuinfo),
+    PROC_FILE("filesystems", .make = make_filesystems),
+    PROC_FILE("interrupts", .make = make_interrupts),
+    PROC_FILE("loadavg", .make = make_loadavg),
+    PROC_FILE("meminfo", .make = make_meminfo),
+    PROC_FILE("mounts", .make = proc_make_mounts),
+    PROC_FILE("stat", .make = make_stat),
+    PROC_DIRECTORY("sys", 0555, &sys_dir),
+    PROC_FILE("uptime", .make = make_uptime),
+    PROC_FILE("version", .make = make_version),
+    PROC_LINK("self", .link = link_self),
+    PROC_LINK("thread-self", .link = link_thread_self),
 };
 
 static const struct proc_dir root_dir = {

@@ -4,6 +4,7 @@
 // tree has too are from its generators (kernel/monitor/sysinfo_values.h); those
 // that only Linux has are read here, under the locks that guard them.
 
+#include "arch/clock.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/fs/tty.h"
@@ -11,8 +12,6 @@
 #include "kernel/procfs/procfs.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
-
-#include <arch/clock.h>
 
 #define PAGE_KIB (PAGE_SIZE / 1024)
 #define NICE_BASE 20 // priority that ps shows for nice 0
@@ -36,11 +35,6 @@ struct snapshot {
 _Static_assert(sizeof(((struct sysinfo_task *)0)->name) == TASK_NAME_MAX &&
                    sizeof(((struct sysinfo_thread *)0)->name) == TASK_NAME_MAX,
                "choose_parts copies whole names");
-
-static u64 ticks(u64 cycles)
-{
-    return clock_tsc_to_ns(cycles) / PROC_TICK_NS;
-}
 
 // --- the snapshot: with tasks_lock held -------------------------------------
 
@@ -70,7 +64,6 @@ static void snap_signals(struct snapshot *s, struct task *task,
     }
     for (u32 i = 0; i < NSIG; i++) {
         u32 handler = task->signals.action[i].handler;
-
         if (handler == SIG_IGN)
             s->ignored |= 1ull << i;
         else if (handler != SIG_DFL)
@@ -131,7 +124,6 @@ static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
 {
     u32 flags = spin_lock_irq(&tasks_lock);
     struct thread *thread = pick_thread(task, *tid);
-
     snap_task(s, task);
     snap_terminal(s, task);
     snap_signals(s, task, thread);
@@ -144,7 +136,6 @@ static void snap_locked(struct snapshot *s, struct task *task, u32 *tid)
 static void snap_groups(struct snapshot *s, struct task *task)
 {
     u32 flags = spin_lock_irq(&task->lock);
-
     s->group_count = task->group_count;
     memcpy(s->groups, task->groups, sizeof(s->groups));
     spin_unlock_irq(&task->lock, flags);
@@ -155,8 +146,8 @@ static void choose_parts(struct snapshot *s, bool of_thread)
 {
     s->id = of_thread ? s->thread.id : s->of.id;
     s->state = state_letter(of_thread ? s->thread.state : s->of.state);
-    s->user = ticks(of_thread ? s->thread.user : s->of.user);
-    s->kernel = ticks(of_thread ? s->thread.kernel : s->of.kernel);
+    s->user = proc_ticks(of_thread ? s->thread.user : s->of.user);
+    s->kernel = proc_ticks(of_thread ? s->thread.kernel : s->of.kernel);
     s->start = (of_thread ? s->thread.started : s->of.started) / PROC_TICK_NS;
     memcpy(s->name, of_thread ? s->thread.name : s->of.name, sizeof(s->name));
     s->virtual_pages = s->of.virtual / PAGE_SIZE;
@@ -194,7 +185,6 @@ static int make_stat(struct chain *t, void *arg)
 {
     struct snapshot s;
     int err = take_snapshot(arg, &s);
-
     if (err)
         return err;
     // pid (comm) state ppid pgrp session tty_nr tpgid flags
@@ -202,8 +192,8 @@ static int make_stat(struct chain *t, void *arg)
                  s.of.parent, s.of.group, s.of.session, s.tty, s.foreground);
     // minflt cminflt majflt cmajflt utime stime cutime cstime
     chain_printf(t, " %llu %llu 0 0 %llu %llu %llu %llu", s.of.faults,
-                 s.child_faults, s.user, s.kernel, ticks(s.of.child_user),
-                 ticks(s.of.child_kernel));
+                 s.child_faults, s.user, s.kernel, proc_ticks(s.of.child_user),
+                 proc_ticks(s.of.child_kernel));
     // priority nice num_threads itrealvalue starttime vsize rss rsslim
     chain_printf(t, " %d %d %u 0 %llu %llu %u 4294967295",
                  NICE_BASE + s.of.nice, s.of.nice, s.of.threads, s.start,
@@ -224,7 +214,6 @@ static int make_statm(struct chain *t, void *arg)
 {
     struct snapshot s;
     int err = take_snapshot(arg, &s);
-
     if (err)
         return err;
     // size resident shared text lib data dt, in pages
@@ -300,7 +289,6 @@ static void put_status_memory(struct chain *t, const struct snapshot *s)
     u32 resident = s->resident_pages * PAGE_KIB;
     u32 most = MAX(s->virtual_peak * PAGE_KIB, size);
     u32 most_resident = MAX(s->resident_peak * PAGE_KIB, resident);
-
     if (size == 0) // a zombie has no memory
         return;
     chain_printf(t, "VmPeak:\t%8u kB\nVmSize:\t%8u kB\nVmLck:\t%8u kB\n", most,
@@ -327,7 +315,6 @@ static int make_status(struct chain *t, void *arg)
     u32 descriptors = 0;
     struct snapshot s;
     int err;
-
     if (task) {
         descriptors = proc_fd_table_size(task);
         task_unref(task);
@@ -350,7 +337,6 @@ static int make_comm(struct chain *t, void *arg)
 {
     struct snapshot s;
     int err = take_snapshot(arg, &s);
-
     if (!err)
         chain_printf(t, "%s\n", s.name);
     return err;
@@ -362,7 +348,6 @@ static int write_comm(const struct proc_node *n, struct io *io)
     char name[TASK_NAME_MAX] = "";
     int err = io_from(io, name, MIN(io->left, sizeof(name) - 1));
     struct thread *thread = err ? NULL : thread_find(n->tid ? n->tid : n->pid);
-
     if (!thread)
         return err ? err : -ESRCH;
     if (thread->task == current_task())
@@ -377,7 +362,6 @@ static int make_cmdline(struct chain *t, void *arg)
 {
     struct task *task = proc_find_task(arg);
     u32 flags;
-
     if (!task)
         return -ESRCH;
     flags = spin_lock_irq(&task->lock);
@@ -397,7 +381,6 @@ static bool next_thread(const struct proc_node *dir, u32 from, u32 *number)
     struct thread *thread;
     bool found = false;
     u32 flags;
-
     if (!task)
         return false;
     flags = spin_lock_irq(&tasks_lock);
@@ -417,36 +400,24 @@ static void set_tid(struct proc_node *child, u32 number)
     child->tid = number;
 }
 
-#define FILE(file, maker)                                   \
-    {                                                       \
-        .name = file, .mode = S_IFREG | 0444, .make = maker \
-    }
 #define COMM                                                       \
     {                                                              \
         .name = "comm", .mode = S_IFREG | 0644, .make = make_comm, \
         .write = write_comm                                        \
     }
-#define LINK(file, ...)                                   \
-    {                                                     \
-        .name = file, .mode = S_IFLNK | 0777, __VA_ARGS__ \
-    }
-#define DIRECTORY(file, permissions, list)                         \
-    {                                                              \
-        .name = file, .mode = S_IFDIR | (permissions), .dir = list \
-    }
 
 static const struct proc_entry thread_entries[] = {
-    FILE("stat", make_stat),
-    FILE("status", make_status),
+    PROC_FILE("stat", .make = make_stat),
+    PROC_FILE("status", .make = make_status),
     COMM,
-    FILE("cmdline", make_cmdline),
+    PROC_FILE("cmdline", .make = make_cmdline),
 };
 static const struct proc_dir thread_dir = {
     .entries = thread_entries,
     .count = ARRAY_SIZE(thread_entries),
 };
 static const struct proc_entry thread_entry =
-    DIRECTORY("TID", 0555, &thread_dir);
+    PROC_DIRECTORY("TID", 0555, &thread_dir);
 
 static const struct proc_dir threads_dir = {
     .numbered = &thread_entry,
@@ -455,21 +426,22 @@ static const struct proc_dir threads_dir = {
 };
 
 static const struct proc_entry task_entries[] = {
-    FILE("stat", make_stat),
-    FILE("statm", make_statm),
-    FILE("status", make_status),
-    FILE("cmdline", make_cmdline),
+    PROC_FILE("stat", .make = make_stat),
+    PROC_FILE("statm", .make = make_statm),
+    PROC_FILE("status", .make = make_status),
+    PROC_FILE("cmdline", .make = make_cmdline),
     COMM,
-    FILE("maps", proc_make_maps),
-    FILE("mounts", proc_make_mounts),
-    LINK("exe", .link = proc_link_exe, .follow = proc_follow_exe),
-    LINK("cwd", .link = proc_link_cwd, .follow = proc_follow_cwd),
-    LINK("root", .link = proc_link_root, .follow = proc_follow_root),
-    DIRECTORY("fd", 0500, &proc_fd_dir),
-    DIRECTORY("task", 0555, &threads_dir),
+    PROC_FILE("maps", .make = proc_make_maps),
+    PROC_FILE("mounts", .make = proc_make_mounts),
+    PROC_LINK("exe", .link = proc_link_exe, .follow = proc_follow_exe),
+    PROC_LINK("cwd", .link = proc_link_cwd, .follow = proc_follow_cwd),
+    PROC_LINK("root", .link = proc_link_root, .follow = proc_follow_root),
+    PROC_DIRECTORY("fd", 0500, &proc_fd_dir),
+    PROC_DIRECTORY("task", 0555, &threads_dir),
 };
 static const struct proc_dir task_dir = {
     .entries = task_entries,
     .count = ARRAY_SIZE(task_entries),
 };
-const struct proc_entry proc_task_entry = DIRECTORY("PID", 0555, &task_dir);
+const struct proc_entry proc_task_entry =
+    PROC_DIRECTORY("PID", 0555, &task_dir);

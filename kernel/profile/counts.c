@@ -20,9 +20,9 @@
 #include "kernel/profile/counted_cpu.h"
 #include "kernel/stream/stream.h"
 #include "kernel/task/permission.h"
-#include "kernel/task/statistics.h"
 #include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
+#include "kernel/task/usage.h"
 #include "kernel/trace/point.h"
 #include "lib/string.h"
 

@@ -35,13 +35,12 @@ struct run_queue {
     struct cpu *cpu;
 };
 
-// Levels, most urgent first: kernel threads; interactive threads, which sleep
-// more than they run, by their score; batch threads; the idle thread.
-#define PRIORITY_KERNEL 1u
+// Levels between those of kernel threads and of the idle thread, most urgent
+// first: interactive threads, which sleep more than they run, by their score;
+// batch threads.
 #define PRIORITY_INTERACTIVE 8u
 #define INTERACTIVE_LEVELS 8u
 #define PRIORITY_BATCH 16u
-#define PRIORITY_IDLE (PRIORITY_LEVELS - 1u)
 
 // A thread's history is kept in units of 64 TSC cycles, so that seconds fit
 // into 32 bits. A negative time counts as 0: the CPUs' TSCs may differ.

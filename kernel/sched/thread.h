@@ -38,6 +38,8 @@ enum thread_state {
 
 // Priority levels, 0 is the most urgent. See kernel/sched/sched.c for policy.
 #define PRIORITY_LEVELS 32
+#define PRIORITY_KERNEL 1u // of kernel threads
+#define PRIORITY_IDLE (PRIORITY_LEVELS - 1u)
 
 struct thread {
     struct thread_base;       // the part that the lower layers know
@@ -124,6 +126,10 @@ void sched_yield(void);
 // Switches if another thread should run. Interrupts on, preemption enabled.
 void schedule(void);
 struct thread *sched_idle_thread(u32 cpu);
+static inline bool thread_is_idle(const struct thread *t)
+{
+    return t->priority == PRIORITY_IDLE; // no other thread ever has it
+}
 // For signals: wakes the thread only from THREAD_WAITING and, with `stopped`,
 // from THREAD_STOPPED.
 bool thread_wake_signal(struct thread *t, bool stopped);

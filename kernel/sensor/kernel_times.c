@@ -8,7 +8,7 @@
 // keeps the number of the opening.
 
 #include "kernel/base/log.h"
-#include "kernel/sched/runqueue.h"
+#include "kernel/sched/thread.h"
 #include "kernel/sensor/kernel_sensor.h"
 
 #include "arch/clock.h"
@@ -17,6 +17,18 @@
 
 // Nested interrupts per CPU; deeper ones are not measured.
 #define IRQ_DEPTH_MAX 8u
+
+// A sensor with its listeners.
+#define LISTENING(sensor, path_, text_, kind_, ...)                      \
+    static struct trace_listener sensor##_listeners[] = { __VA_ARGS__ }; \
+    static struct kernel_sensor sensor = {                               \
+        .path = path_,                                                   \
+        .text = text_,                                                   \
+        .kind = kind_,                                                   \
+        .listeners = sensor##_listeners,                                 \
+        .listener_count = ARRAY_SIZE(sensor##_listeners),                \
+    };                                                                   \
+    KERNEL_SENSOR(sensor);
 
 static void begin(struct stopwatch *w, const struct kernel_sensor *k, u32 what)
 {
@@ -43,23 +55,15 @@ static struct kernel_sensor latency;
 static void switched(const void *record UNUSED)
 {
     struct thread *t = current;
-    if (run_queue_idle(run_queues[this_cpu()->id]))
+    if (thread_is_idle(t))
         return;
     u64 cycles = rdtsc() - t->since; // when it became ready
     kernel_sensor_add(&latency, (s64)cycles > 0 ? clock_tsc_to_ns(cycles) : 0);
 }
 
-static struct trace_listener latency_listeners[] = {
-    { .point = TRACE_sched_switch, .fn = switched },
-};
-static struct kernel_sensor latency = {
-    .path = "sched/latency",
-    .text = "time from ready to running, of each thread that gets a CPU",
-    .kind = KERNEL_SENSOR_TIMES,
-    .listeners = latency_listeners,
-    .listener_count = ARRAY_SIZE(latency_listeners),
-};
-KERNEL_SENSOR(latency);
+LISTENING(latency, "sched/latency",
+          "time from ready to running, of each thread that gets a CPU",
+          KERNEL_SENSOR_TIMES, { .point = TRACE_sched_switch, .fn = switched })
 
 // --- interrupts -------------------------------------------------------------
 
@@ -90,18 +94,11 @@ static void irq_left(const void *record UNUSED)
         kernel_sensor_add_for(&interrupts, w->what, ns);
 }
 
-static struct trace_listener irq_listeners[] = {
-    { .point = TRACE_irq_enter, .fn = irq_entered },
-    { .point = TRACE_irq_exit, .fn = irq_left },
-};
-static struct kernel_sensor interrupts = {
-    .path = "irq/duration",
-    .text = "time in the handler, by vector; of those that interrupt it, too",
-    .kind = KERNEL_SENSOR_TIMES_BY_VECTOR,
-    .listeners = irq_listeners,
-    .listener_count = ARRAY_SIZE(irq_listeners),
-};
-KERNEL_SENSOR(interrupts);
+LISTENING(interrupts, "irq/duration",
+          "time in the handler, by vector; of those that interrupt it, too",
+          KERNEL_SENSOR_TIMES_BY_VECTOR,
+          { .point = TRACE_irq_enter, .fn = irq_entered },
+          { .point = TRACE_irq_exit, .fn = irq_left })
 
 // --- system calls -----------------------------------------------------------
 
@@ -122,18 +119,11 @@ static void call_left(const void *record UNUSED)
         kernel_sensor_add_for(&calls, w->what, ns);
 }
 
-static struct trace_listener call_listeners[] = {
-    { .point = TRACE_syscall_enter, .fn = call_entered },
-    { .point = TRACE_syscall_exit, .fn = call_left },
-};
-static struct kernel_sensor calls = {
-    .path = "syscall/duration",
-    .text = "time from begin to end, waiting included, by number of the call",
-    .kind = KERNEL_SENSOR_TIMES_BY_CALL,
-    .listeners = call_listeners,
-    .listener_count = ARRAY_SIZE(call_listeners),
-};
-KERNEL_SENSOR(calls);
+LISTENING(calls, "syscall/duration",
+          "time from begin to end, waiting included, by number of the call",
+          KERNEL_SENSOR_TIMES_BY_CALL,
+          { .point = TRACE_syscall_enter, .fn = call_entered },
+          { .point = TRACE_syscall_exit, .fn = call_left })
 
 // --- page faults ------------------------------------------------------------
 
@@ -151,18 +141,9 @@ static void fault_ended(const void *record UNUSED)
         kernel_sensor_add(&faults, ns);
 }
 
-static struct trace_listener fault_listeners[] = {
-    { .point = TRACE_page_fault, .fn = fault_begun },
-    { .point = TRACE_page_fault_end, .fn = fault_ended },
-};
-static struct kernel_sensor faults = {
-    .path = "mm/fault",
-    .text = "time to resolve a page fault, waiting included",
-    .kind = KERNEL_SENSOR_TIMES,
-    .listeners = fault_listeners,
-    .listener_count = ARRAY_SIZE(fault_listeners),
-};
-KERNEL_SENSOR(faults);
+LISTENING(faults, "mm/fault", "time to resolve a page fault, waiting included",
+          KERNEL_SENSOR_TIMES, { .point = TRACE_page_fault, .fn = fault_begun },
+          { .point = TRACE_page_fault_end, .fn = fault_ended })
 
 // --- timers -----------------------------------------------------------------
 
@@ -174,14 +155,6 @@ static void fired(const void *record)
     kernel_sensor_add(&lateness, r->late);
 }
 
-static struct trace_listener fire_listeners[] = {
-    { .point = TRACE_timer_fire, .fn = fired },
-};
-static struct kernel_sensor lateness = {
-    .path = "time/lateness",
-    .text = "time from a callout's deadline to its call",
-    .kind = KERNEL_SENSOR_TIMES,
-    .listeners = fire_listeners,
-    .listener_count = ARRAY_SIZE(fire_listeners),
-};
-KERNEL_SENSOR(lateness);
+LISTENING(lateness, "time/lateness",
+          "time from a callout's deadline to its call", KERNEL_SENSOR_TIMES,
+          { .point = TRACE_timer_fire, .fn = fired })

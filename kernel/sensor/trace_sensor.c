@@ -45,7 +45,8 @@ static const struct {
 #undef U32
 #undef U64
 
-// Of all events: lib/sensor_trace_read.c puts the thread before the fields.
+// Of all events: user/libread/sensor_trace_read.c puts the thread before the
+// fields.
 static const char *describe(void)
 {
     static char text[SENSOR_TEXT_MAX];

@@ -7,8 +7,9 @@
 #include "arch/cpu.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
-#include "kernel/mm/area.h"
+#include "kernel/mm/aspace.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/shared.h"
 #include "kernel/stream/stream_private.h"
 #include "kernel/task/task.h"
 

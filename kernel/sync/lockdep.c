@@ -18,7 +18,6 @@ struct class
     u32 after[CLASSES_MAX / 32]; // bit map: classes taken with this one held
     u32 callers[CLASSES_MAX];    // where, for each class of `after`
 };
-
 static struct class classes[CLASSES_MAX];
 static u32 class_count;
 // Guards classes and edges while they are added. Not a spinlock: that would

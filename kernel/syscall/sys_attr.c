@@ -229,15 +229,9 @@ static s32 set_times(u32 dirfd, u32 path, u32 addr, u32 flags, bool wide)
     return change_path(dirfd, path, flags, &change);
 }
 
-s32 sys_utimensat(u32 dir, u32 path, u32 times, u32 flags)
-{
-    return set_times(dir, path, times, flags, false);
-}
-
-s32 sys_utimensat_time64(u32 dir, u32 path, u32 times, u32 flags)
-{
-    return set_times(dir, path, times, flags, true);
-}
+TIME_TWINS(utimensat, utimensat_time64,
+           (u32 dir, u32 path, u32 times, u32 flags),
+           set_times(dir, path, times, flags, wide))
 
 static s32 set_timevals(u32 dirfd, u32 path, u32 addr)
 {

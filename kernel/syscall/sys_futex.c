@@ -77,14 +77,7 @@ static s32 do_futex(bool wide, u32 addr, u32 op_flags, u32 value, u32 timeout,
     }
 }
 
-s32 sys_futex(u32 word, u32 operation, u32 value, u32 timeout, u32 word2,
-              u32 value3)
-{
-    return do_futex(false, word, operation, value, timeout, word2, value3);
-}
-
-s32 sys_futex_time64(u32 word, u32 operation, u32 value, u32 timeout, u32 word2,
-                     u32 value3)
-{
-    return do_futex(true, word, operation, value, timeout, word2, value3);
-}
+TIME_TWINS(futex, futex_time64,
+           (u32 word, u32 operation, u32 value, u32 timeout, u32 word2,
+            u32 value3),
+           do_futex(wide, word, operation, value, timeout, word2, value3))

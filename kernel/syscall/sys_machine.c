@@ -3,6 +3,8 @@
 //
 // names_lock guards the host name; user memory is accessed without it.
 
+#include "arch/clock.h"
+#include "arch/cpu.h"
 #include "kernel/base/log.h"
 #include "kernel/base/version.h"
 #include "kernel/fs/devfs.h"
@@ -13,9 +15,6 @@
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "lib/string.h"
-
-#include <arch/clock.h>
-#include <arch/cpu.h>
 
 // --- names ------------------------------------------------------------------
 
@@ -35,7 +34,6 @@ s32 sys_uname(u32 buffer)
         .machine = KERNEL_MACHINE,
         .domainname = "(none)",
     };
-
     memcpy(names.release, kernel_release, sizeof(kernel_release));
     memcpy(names.version, kernel_version, sizeof(kernel_version));
     spin_lock(&names_lock);
@@ -48,7 +46,6 @@ s32 sys_sethostname(u32 new_name, u32 size)
 {
     char name[KERNEL_NAME_SIZE] = "";
     int err;
-
     if (!is_root())
         return -EPERM;
     if (size > KERNEL_NAME_SIZE - 1)
@@ -87,7 +84,6 @@ s32 sys_sysinfo(u32 buffer)
     struct frame_stats frames;
     struct load load;
     u32 scale = PAGE_SIZE;
-
     frame_stats(&frames);
     if (frames.total > UINT32_MAX / PAGE_SIZE) { // does not fit in bytes
         info.mem_unit = PAGE_SIZE;
@@ -127,7 +123,6 @@ static s32 copy_log(u32 to, u32 size)
     size_t length;
     char *text;
     int err;
-
     if (to == 0 || (s32)size < 0)
         return -EINVAL;
     if (size == 0)
@@ -180,12 +175,10 @@ s32 sys_getrandom(u32 buffer, u32 size, u32 flags)
 {
     u8 chunk[RANDOM_CHUNK];
     u32 wanted = MIN(size, GETRANDOM_MAX), done = 0;
-
     if (flags & ~GRND_ALL)
         return -EINVAL;
     while (done < wanted) {
         u32 n = MIN(wanted - done, RANDOM_CHUNK);
-
         if (done > 0 && signal_waiting())
             break;
         random_bytes(chunk, n);

@@ -2,7 +2,7 @@
 
 #include "kernel/base/log.h"
 #include "kernel/fs/vfs.h"
-#include "kernel/mm/area.h"
+#include "kernel/mm/aspace.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/task.h"
 
@@ -193,27 +193,13 @@ s32 sys_mremap(u32 address, u32 length, u32 new_length, u32 flags,
     return err ? err : (s32)addr;
 }
 
-// -ENOMEM unless all of the range is mapped.
-static int check_mapped(u32 addr, u32 length)
-{
-    struct aspace *as = own_space();
-    if (!length)
-        return 0;
-    if (addr >= USER_END || length > USER_END - addr)
-        return -ENOMEM;
-    mutex_lock(&as->lock);
-    bool full = area_range_full(as, addr, addr + length);
-    mutex_unlock(&as->lock);
-    return full ? 0 : -ENOMEM;
-}
-
 // A shared page is the file's own: no write-back is needed.
 s32 sys_msync(u32 address, u32 length, u32 flags)
 {
     if (address % PAGE_SIZE || flags & ~(MS_ASYNC | MS_INVALIDATE | MS_SYNC) ||
         (flags & MS_ASYNC && flags & MS_SYNC))
         return -EINVAL;
-    return check_mapped(address, length);
+    return aspace_check_mapped(own_space(), address, length);
 }
 
 s32 sys_madvise(u32 address, u32 length, u32 advice)
@@ -224,7 +210,7 @@ s32 sys_madvise(u32 address, u32 length, u32 advice)
         return aspace_discard(own_space(), address, length);
     bool hint = advice <= MADV_WILLNEED || advice == MADV_FREE ||
                 advice == MADV_DONTDUMP || advice == MADV_DODUMP;
-    return hint ? check_mapped(address, length) : -EINVAL;
+    return hint ? aspace_check_mapped(own_space(), address, length) : -EINVAL;
 }
 
 #define MINCORE_PART 256u // pages queried at once

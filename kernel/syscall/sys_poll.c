@@ -178,15 +178,9 @@ static s32 poll_masked(u32 addr, u32 count, u32 timeout, bool wide, u32 mask,
     return ready;
 }
 
-s32 sys_ppoll(u32 files, u32 count, u32 timeout, u32 mask, u32 mask_size)
-{
-    return poll_masked(files, count, timeout, false, mask, mask_size);
-}
-
-s32 sys_ppoll_time64(u32 files, u32 count, u32 timeout, u32 mask, u32 mask_size)
-{
-    return poll_masked(files, count, timeout, true, mask, mask_size);
-}
+TIME_TWINS(ppoll, ppoll_time64,
+           (u32 files, u32 count, u32 timeout, u32 mask, u32 mask_size),
+           poll_masked(files, count, timeout, wide, mask, mask_size))
 
 // --- select -----------------------------------------------------------------
 
@@ -370,16 +364,9 @@ static s32 select_masked(u32 limit, const u32 *sets, u32 timeout, bool wide,
     return bits;
 }
 
-s32 sys_pselect6(u32 limit, u32 read_set, u32 write_set, u32 except_set,
-                 u32 timeout, u32 mask)
-{
-    const u32 sets[SETS] = { read_set, write_set, except_set };
-    return select_masked(limit, sets, timeout, false, mask);
-}
-
-s32 sys_pselect6_time64(u32 limit, u32 read_set, u32 write_set, u32 except_set,
-                        u32 timeout, u32 mask)
-{
-    const u32 sets[SETS] = { read_set, write_set, except_set };
-    return select_masked(limit, sets, timeout, true, mask);
-}
+TIME_TWINS(pselect6, pselect6_time64,
+           (u32 limit, u32 read_set, u32 write_set, u32 except_set, u32 timeout,
+            u32 mask),
+           select_masked(limit,
+                         (const u32[]){ read_set, write_set, except_set },
+                         timeout, wide, mask))

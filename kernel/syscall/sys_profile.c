@@ -1,7 +1,6 @@
 // System calls of the address-bin profiler: see <strobe/profile.h>.
 
-#include <arch/mmu.h>
-
+#include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/mm/heap.h"
 #include "kernel/profile/sample.h"

@@ -243,15 +243,9 @@ static s32 timed_wait(u32 set_addr, u32 info_addr, u32 timeout, u32 size,
     return sig;
 }
 
-s32 sys_rt_sigtimedwait(u32 set, u32 info, u32 timeout, u32 size)
-{
-    return timed_wait(set, info, timeout, size, false);
-}
-
-s32 sys_rt_sigtimedwait_time64(u32 set, u32 info, u32 timeout, u32 size)
-{
-    return timed_wait(set, info, timeout, size, true);
-}
+TIME_TWINS(rt_sigtimedwait, rt_sigtimedwait_time64,
+           (u32 set, u32 info, u32 timeout, u32 size),
+           timed_wait(set, info, timeout, size, wide))
 
 s32 sys_rt_sigreturn(void)
 {

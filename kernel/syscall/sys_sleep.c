@@ -143,12 +143,6 @@ static s32 sleep_on_clock(u32 clock, u32 flags, u32 request, u32 left,
     }
 }
 
-s32 sys_clock_nanosleep(u32 clock, u32 flags, u32 duration, u32 left)
-{
-    return sleep_on_clock(clock, flags, duration, left, false);
-}
-
-s32 sys_clock_nanosleep_time64(u32 clock, u32 flags, u32 duration, u32 left)
-{
-    return sleep_on_clock(clock, flags, duration, left, true);
-}
+TIME_TWINS(clock_nanosleep, clock_nanosleep_time64,
+           (u32 clock, u32 flags, u32 duration, u32 left),
+           sleep_on_clock(clock, flags, duration, left, wide))

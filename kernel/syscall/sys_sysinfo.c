@@ -2,17 +2,15 @@
 
 #include <strobe/sysinfo.h>
 
+#include "arch/mmu.h"
 #include "kernel/monitor/sysinfo.h"
 #include "kernel/syscall/syscall.h"
-
-#include <arch/mmu.h>
 
 // Copies a call's path: its length, or -EFAULT, -ENOENT (longer than any
 // node's).
 static int path_from_user(char *path, u32 from, u32 len)
 {
     int err;
-
     if (len > SYSINFO_PATH_MAX)
         return -ENOENT;
     err = copy_from_user(path, from, len);
@@ -27,7 +25,6 @@ static s32 read_node(reader read, u32 path_addr, u32 path_len, u32 to, u32 size)
     int len = path_from_user(path, path_addr, path_len);
     struct chain out;
     s32 result;
-
     if (len < 0)
         return len;
     result = read(path, (size_t)len, &out);
@@ -54,6 +51,5 @@ s32 sys_sysinfo_get_type(u32 name, u32 name_size)
 {
     char path[SYSINFO_PATH_MAX];
     int len = path_from_user(path, name, name_size);
-
     return len < 0 ? len : sysinfo_type(path, (size_t)len);
 }

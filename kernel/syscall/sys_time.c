@@ -97,15 +97,8 @@ static ALWAYS_INLINE s32 get_time(u32 clock, u32 addr, bool wide)
     return err ? err : time_to_user(addr, wide, ns);
 }
 
-s32 sys_clock_gettime(u32 clock, u32 time)
-{
-    return get_time(clock, time, false);
-}
-
-s32 sys_clock_gettime64(u32 clock, u32 time)
-{
-    return get_time(clock, time, true);
-}
+TIME_TWINS(clock_gettime, clock_gettime64, (u32 clock, u32 time),
+           get_time(clock, time, wide))
 
 static NOINLINE int clock_check(u32 clock)
 {
@@ -132,15 +125,8 @@ static s32 get_resolution(u32 clock, u32 addr, bool wide)
     return time_to_user(addr, wide, resolution);
 }
 
-s32 sys_clock_getres(u32 clock, u32 resolution)
-{
-    return get_resolution(clock, resolution, false);
-}
-
-s32 sys_clock_getres_time64(u32 clock, u32 resolution)
-{
-    return get_resolution(clock, resolution, true);
-}
+TIME_TWINS(clock_getres, clock_getres_time64, (u32 clock, u32 resolution),
+           get_resolution(clock, resolution, wide))
 
 s32 sys_time(u32 seconds)
 {
@@ -187,15 +173,8 @@ static s32 set_time(u32 clock, u32 addr, bool wide)
     return err ? err : set_wall(ns);
 }
 
-s32 sys_clock_settime(u32 clock, u32 time)
-{
-    return set_time(clock, time, false);
-}
-
-s32 sys_clock_settime64(u32 clock, u32 time)
-{
-    return set_time(clock, time, true);
-}
+TIME_TWINS(clock_settime, clock_settime64, (u32 clock, u32 time),
+           set_time(clock, time, wide))
 
 s32 sys_stime(u32 seconds)
 {

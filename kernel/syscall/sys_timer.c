@@ -268,15 +268,9 @@ static s32 set_time(u32 id, u32 mode, u32 new_addr, u32 old_addr, bool wide)
     return old_addr ? setting_to_user(old_addr, wide, &old) : 0;
 }
 
-s32 sys_timer_settime(u32 timer, u32 flags, u32 value, u32 old_value)
-{
-    return set_time(timer, flags, value, old_value, false);
-}
-
-s32 sys_timer_settime64(u32 timer, u32 flags, u32 value, u32 old_value)
-{
-    return set_time(timer, flags, value, old_value, true);
-}
+TIME_TWINS(timer_settime, timer_settime64,
+           (u32 timer, u32 flags, u32 value, u32 old_value),
+           set_time(timer, flags, value, old_value, wide))
 
 static s32 get_time(u32 id, u32 addr, bool wide)
 {
@@ -289,15 +283,8 @@ static s32 get_time(u32 id, u32 addr, bool wide)
     return p ? setting_to_user(addr, wide, &s) : -EINVAL;
 }
 
-s32 sys_timer_gettime(u32 timer, u32 value)
-{
-    return get_time(timer, value, false);
-}
-
-s32 sys_timer_gettime64(u32 timer, u32 value)
-{
-    return get_time(timer, value, true);
-}
+TIME_TWINS(timer_gettime, timer_gettime64, (u32 timer, u32 value),
+           get_time(timer, value, wide))
 
 s32 sys_timer_getoverrun(u32 timer)
 {

@@ -21,6 +21,20 @@ _Static_assert(sizeof(struct timespec32) == 8 &&
                    sizeof(struct timeval32) == 8,
                "the ABI's times");
 
+// A call that exists with seconds of 32 bits, and under another name with
+// seconds of 64: both return `call`, an expression with `wide`.
+#define TIME_TWINS(name, name64, parameters, call) \
+    s32 sys_##name parameters                      \
+    {                                              \
+        const bool wide = false;                   \
+        return call;                               \
+    }                                              \
+    s32 sys_##name64 parameters                    \
+    {                                              \
+        const bool wide = true;                    \
+        return call;                               \
+    }
+
 // Reads a relative or absolute time in nanoseconds; `wide`: 64-bit seconds.
 // Values that do not fit are clamped to the maximum. -EFAULT, -EINVAL.
 int time_from_user(u32 addr, bool wide, u64 *ns);

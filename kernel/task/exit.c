@@ -8,10 +8,10 @@
 #include "kernel/base/log.h"
 #include "kernel/mm/file_pages.h"
 #include "kernel/task/futex.h"
-#include "kernel/task/statistics.h"
 #include "kernel/task/syscall_table.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
+#include "kernel/task/usage.h"
 #include "kernel/trace/point.h"
 
 static struct task *init_task; // guarded by tasks_lock; set at the first use

@@ -6,7 +6,7 @@
 
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
-#include "kernel/mm/area.h"
+#include "kernel/mm/aspace.h"
 #include "kernel/task/task.h"
 #include "kernel/trace/point.h"
 
@@ -49,22 +49,8 @@ static struct bucket *bucket_of(const struct key *k)
     return b;
 }
 
-// If the word is in shared memory, the key is its vnode or shared pages and the
+// The key of a word in shared memory is its vnode or shared pages, and the
 // offset there.
-static int make_shared_key(struct aspace *as, u32 addr, struct key *out)
-{
-    mutex_lock(&as->lock);
-    const struct area *a = area_at(as, addr);
-    int err = a && a->prot ? 0 : -EFAULT;
-    if (!err && a->flags & AREA_SHARED) {
-        out->object =
-            a->vnode ? (const void *)a->vnode : (const void *)a->shared;
-        out->offset = addr - a->start + (u32)a->offset;
-    }
-    mutex_unlock(&as->lock);
-    return err;
-}
-
 static int make_key(u32 addr, bool private, struct key *out)
 {
     if (addr & 3)
@@ -74,7 +60,8 @@ static int make_key(u32 addr, bool private, struct key *out)
     struct aspace *as = current_task()->aspace;
     assert_checked(as);
     *out = (struct key){ as, addr };
-    return private ? 0 : make_shared_key(as, addr, out);
+    return private ? 0
+                   : aspace_shared_object(as, addr, &out->object, &out->offset);
 }
 
 static bool same(const struct key *a, const struct key *b)

@@ -11,7 +11,7 @@
 #include "kernel/task/ipc_counts.h"
 #include "kernel/task/itimer.h"
 #include "kernel/task/limits.h"
-#include "kernel/task/statistics.h"
+#include "kernel/task/usage.h"
 #include "lib/build_id.h"
 #include "lib/set.h"
 

@@ -5,7 +5,6 @@
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sched/runqueue.h"
 #include "kernel/task/task.h"
 #include "kernel/task/task_ids.h"
 #include "kernel/task/task_syscalls.h"

@@ -12,7 +12,7 @@
 
 #include "user/libstrobe/sensor.h"
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 #define FRAMES 200u
 #define BUFFER 8u

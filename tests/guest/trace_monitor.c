@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 #include "user/libstrobe/sensor_print.h"
 #include "user/libstrobe/strobe.h"
 #include "user/libstrobe/sysinfo.h"

@@ -1,12 +1,12 @@
-// lib/cfi.c, cfi_sections.c and call_chain.c: the same rows as binutils'
-// readelf in programs of the image; compressed and damaged sections; chains
-// through frames of all kinds.
+// user/libread/cfi.c, cfi_sections.c and call_chain.c: the same rows as
+// binutils' readelf in programs of the image; compressed and damaged sections;
+// chains through frames of all kinds.
 #include "test.h"
 
 #include <unistd.h>
 
-#include "lib/call_chain.h"
-#include "lib/cfi.h"
+#include "user/libread/call_chain.h"
+#include "user/libread/cfi.h"
 
 static u8 *read_file(const char *path, size_t *size)
 {

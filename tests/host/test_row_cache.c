@@ -1,14 +1,14 @@
-// lib/row_cache.c: its rows equal those of the sections at every pc of programs
-// of the image, also of damaged and replaced programs. Chains are the same with
-// and without cached rows.
+// user/libread/row_cache.c: its rows equal those of the sections at every pc of
+// programs of the image, also of damaged and replaced programs. Chains are the
+// same with and without cached rows.
 //
 // link: user/libprofile/images_read.c
 // link: user/libprofile/images.c user/libprofile/mapping.c
 // link: user/libprofile/user_chain.c
 #include "test.h"
 
-#include "lib/call_chain.h"
 #include "user/libprofile/user_chain.h"
+#include "user/libread/call_chain.h"
 
 #define ESP 0xbfff0000u
 #define STACK_WORDS 14u

@@ -1,8 +1,8 @@
-// The protocol of event lists (<strobe/sensor_post.h>, lib/sensor_read.c), with
-// all interleavings of two writers, one reader and four slots, and a writer's
-// death at each step. Each step is one access to the shared memory, as x86
-// orders them: stores in program order, locked instructions at once. Bugs that
-// are planted in the model are found.
+// The protocol of event lists (<strobe/sensor_post.h>,
+// user/libread/sensor_read.c), with all interleavings of two writers, one
+// reader and four slots, and a writer's death at each step. Each step is one
+// access to the shared memory, as x86 orders them: stores in program order,
+// locked instructions at once. Bugs that are planted in the model are found.
 #include "test.h"
 
 #include "all_states.h"

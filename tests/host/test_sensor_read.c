@@ -1,11 +1,11 @@
-// Reading sensors (lib/sensor_read.h) that are whole, in the middle of a
-// change, overtaken, or spoilt; and why layouts are refused, in words.
+// Reading sensors (user/libread/sensor_read.h) that are whole, in the middle of
+// a change, overtaken, or spoilt; and why layouts are refused, in words.
 // link: user/libstrobe/sensor_print.c user/libstrobe/table.c
 // link: user/libstrobe/messages.c
 #define _GNU_SOURCE // open_memstream
 #include "test.h"
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 #include "user/libstrobe/sensor_print.h"
 
 #define SLOTS 8u

@@ -1,11 +1,11 @@
-// Rings (<strobe/sensor_ring.h>, lib/sensor_ring_read.c): records come as they
-// were written, in order, or are counted as lost where that happened; also if a
-// handler writes between any two instructions of a writer, the reader is slow,
-// or the writer spoils the ring.
+// Rings (<strobe/sensor_ring.h>, user/libread/sensor_ring_read.c): records come
+// as they were written, in order, or are counted as lost where that happened;
+// also if a handler writes between any two instructions of a writer, the reader
+// is slow, or the writer spoils the ring.
 #define _GNU_SOURCE
 #include "test.h"
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 #include "stepping.h"
 

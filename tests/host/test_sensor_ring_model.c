@@ -1,8 +1,9 @@
-// The protocol of rings (<strobe/sensor_ring.h>, lib/sensor_ring_read.c), with
-// all interleavings of a writer, a handler that interrupts it anywhere, and a
-// reader, with the death of both writers at each step, overwriting and
-// stopping. Each step is one access to the shared memory, as x86 orders them.
-// Bugs that are planted in the model are found.
+// The protocol of rings (<strobe/sensor_ring.h>,
+// user/libread/sensor_ring_read.c), with all interleavings of a writer, a
+// handler that interrupts it anywhere, and a reader, with the death of both
+// writers at each step, overwriting and stopping. Each step is one access to
+// the shared memory, as x86 orders them. Bugs that are planted in the model are
+// found.
 #include "test.h"
 
 #include "all_states.h"

@@ -1,12 +1,13 @@
-// The rings of traces, as a monitor reads them (lib/sensor_trace_read.c): each
-// event comes once, as it was written, with its number, or is counted as lost;
-// also if the ring is written anew between any two instructions of the reader.
+// The rings of traces, as a monitor reads them
+// (user/libread/sensor_trace_read.c): each event comes once, as it was written,
+// with its number, or is counted as lost; also if the ring is written anew
+// between any two instructions of the reader.
 #define _GNU_SOURCE
 #include "test.h"
 
 #include <strobe/trace.h>
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 #include "stepping.h"
 

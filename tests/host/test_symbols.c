@@ -1,12 +1,12 @@
-// lib/symbols.c (and lib/sort.c): synthetic ELF files, also truncated and
-// damaged; tools/strobe-src/gprof_names.c.
+// user/libread/symbols.c (and user/libread/sort.c): synthetic ELF files, also
+// truncated and damaged; tools/strobe-src/gprof_names.c.
 // link: tools/strobe-src/gprof_names.c
 #include "test.h"
 
 #include "lib/elf.h"
-#include "lib/sort.h"
-#include "lib/symbols.h"
 #include "tools/strobe-src/gprof_names.h"
+#include "user/libread/sort.h"
+#include "user/libread/symbols.h"
 
 #define TEXT 0x08048000u
 #define TEXT_SIZE 0x1000u

@@ -85,7 +85,8 @@ static void views_are_sound(void **state UNUSED)
     for (unsigned i = 0; i < view_count; i++) {
         const struct view *v = &views[i];
         assert_true(v->column_count <= VIEW_COLUMNS);
-        assert_true(v->sort < v->column_count);
+        assert_in_range(view_column_by_name(v, v->sort), 0,
+                        v->column_count - 1);
         assert_ptr_equal(view_by_key(v->key), v);
         assert_ptr_equal(view_by_name(v->name), v);
         assert_int_equal(view_column_by_letter(v, 'N'), 0);

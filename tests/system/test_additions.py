@@ -1,6 +1,8 @@
 """Adds a system call, a device and a sample source as README.md says: a line in the
-table and its handler; one file; one file."""
+table and its handler; one file; one file. Adds a column of top by CONTRIBUTING.md's diff."""
+import glob
 import json
+import re
 import subprocess
 
 from machine import PATIENCE, ROOT, vm
@@ -115,9 +117,9 @@ def add_all(tree):
 
 def test_a_call_a_device_and_a_source_are_added(tmp_path):
     tree = Tree(tmp_path)
-    shared = tree.share_objects()
+    tree.share_objects()
     add_all(tree)
-    for goals in ("docs",), ("-j2", "build/kernel.elf", shared):
+    for goals in ("docs",), ("-j2", "build/kernel.elf"):
         done = tree.make(*goals, CI="true")
         assert done.returncode == 0, done
     assert "| 1003 | answer | question, *user* answer |  |" in \
@@ -134,3 +136,37 @@ def test_a_call_a_device_and_a_source_are_added(tmp_path):
     assert listed.split()[0] == "boot-cpu", result
     found = json.loads(report)
     assert found["source"] == "boot-cpu" and found["taken"] > 300, result
+
+
+def build_top(tree, out):
+    return subprocess.run(
+        [f"{ROOT}/tools/cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-pthread",
+         f"-I{tree.path}", *glob.glob(f"{tree.path}/user/top/*.c"),
+         f"{ROOT}/build/libstrobe.a", "-lm", "-o", out],
+        capture_output=True, text=True, timeout=PATIENCE)
+
+
+def test_a_column_of_top_is_added(tmp_path):
+    tree = Tree(tmp_path)
+    with open(f"{ROOT}/CONTRIBUTING.md") as file:
+        diff = re.search(r"(?:^    (?:---|\+\+\+|@@|[-+ ] ).*\n)+", file.read(), re.MULTILINE)
+    text = re.sub("^    ", "", diff[0], flags=re.MULTILINE)
+    done = subprocess.run(["patch", "-p1", "--fuzz=0"], input=text, cwd=tree.path,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done
+    (tmp_path / "out/bin").mkdir(parents=True)
+    done = build_top(tree, f"{tmp_path}/out/bin/top")
+    assert done.returncode == 0, done
+    result = vm("top -b -n 1 -d 0.1 -v syscalls; top --json -n 1 -d 0.1 "
+                "-v syscalls -o error_rate", "--add", f"{tmp_path}/out", "--icount", "1",
+                smp=1)
+    titles = re.search(r"^ *Num .*", result.output, re.MULTILINE)
+    assert result.status == 0 and titles[0].split()[4:6] == ["Errors", "Err/s"], result
+    rows = json.loads(result.output.splitlines()[-1])["rows"]
+    assert rows and all(row["error_rate"] >= 0 for row in rows), rows
+    # Without its value it is no column.
+    source = tree.read("user/top/views.c").decode()
+    value = r", *\\\n *per_second\(grown\(old->errors, s->errors\), ns\)"
+    tree.write("user/top/views.c", re.sub(value, "", source))
+    done = build_top(tree, f"{tmp_path}/top")
+    assert done.returncode != 0 and "CELL" in done.stderr, done

@@ -54,6 +54,32 @@ def test_a_call_that_goes_up(tree):
         done.stdout
 
 
+PRIVATE = TREE["kernel/layers.txt"] + "private kernel/high/private/*.h"
+
+
+@pytest.mark.parametrize("path, folders, wrong", [
+    ("kernel/high/private/in.c", "", ""),
+    ("kernel/high/out.c", "", "kernel/high/out.c:1: includes kernel/high/private/high.h,"
+                              " private to kernel/high/private/\n"),
+    ("kernel/high/out.c", ": kernel/high/out", ""),
+    ("kernel/high/out.c", ": kernel/high/ kernel/low/",
+     "kernel/layers.txt: private kernel/high/private/*.h: kernel/low/ does not include"
+     " it\n"),
+    ("kernel/high/out.h", "", "kernel/high/out.h:1: includes kernel/high/private/high.h,"
+                              " private to kernel/high/private/\n"),
+])
+def test_a_private_header(tree, path, folders, wrong):
+    done = tree(**{"kernel/layers.txt": f"{PRIVATE}{folders}\n",
+                   path: '#include "kernel/high/private/high.h"\n'})
+    assert (done.returncode, done.stdout) == (bool(wrong), wrong), done
+
+
+def test_a_private_header_that_is_not_there(tree):
+    done = tree(**{"kernel/layers.txt": TREE["kernel/layers.txt"] + "private none.h\n"})
+    assert (done.returncode, done.stdout) == (
+        1, "kernel/layers.txt: private none.h: no file includes it\n"), done
+
+
 def test_an_object_whose_source_is_gone(tree, tmp_path):
     tree(**{"kernel/low/old.c": "int hidden(void);\nint old(void)"
                                 " { return hidden(); }\n"},
@@ -66,6 +92,24 @@ def test_the_kernel():
     done = subprocess.run(["tools/build/layers", "check", "build/kernel"], cwd=ROOT,
                           capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, ""), done.stdout
+
+
+def test_the_page(tree, tmp_path):
+    """The table follows the includes, and all else stays."""
+    page = "before\n<!-- layers: make docs -->\n{}<!-- end -->\nbehind\n"
+    tree(**{"page.md": page.format("old\n"),
+            "kernel/layers.txt": "low: kernel/low/ # what is low\nhigh: kernel/high/\n",
+            "kernel/high/high.c": '#include "kernel/low/low.h"\n'})
+
+    def made():
+        return subprocess.run([f"{ROOT}/tools/build/layers", "page", "page.md"],
+                              cwd=tmp_path, capture_output=True, text=True)
+
+    assert made().stdout == page.format(
+        "| layer | what it is | includes |\n|---|---|---|\n| `high` |  | low |\n"
+        "| `low` | what is low |  |\n")
+    (tmp_path / "page.md").write_text("before\n")
+    assert made().returncode == 1
 
 
 FRAME = '#include "kernel/low/low.h"\n'

@@ -17,7 +17,7 @@ import pyte
 import i386
 from machine import (ANSWER_PATIENCE, COLUMNS, PATIENCE, PROMPT, ROOT, ROWS,
                      VM)
-from shared_objects import SAME_PATHS, copy_objects
+from shared_objects import copy_objects
 
 CROSS_GCC = "i686-linux-gnu-gcc"
 OBJECT = "build/kernel/lib/date.c.o"
@@ -50,10 +50,8 @@ class Tree:
             self.write(f"build/deps/{goal}", "")
 
     def share_objects(self):
-        """make compiles what differs from ROOT, whose kernel is built. Returns the
-        option for that."""
+        """make compiles what differs from ROOT, whose kernel is built."""
         copy_objects(self.path)
-        return SAME_PATHS
 
     def write(self, name, text):
         with open(f"{self.path}/{name}", "w") as file:
@@ -127,6 +125,29 @@ def test_messages_stay_whole(tree):
         source = lines[first].split(":")[0]
         assert lines[first:first + 5] == [
             f"{source}: line {n}" for n in range(1, 6)], lines
+
+
+# --- a moved tree ---------------------------------------------------------------
+
+# What is compared with the options of each object: of the kernel, the programs and the
+# host's tool.
+FLAGS = [f"build/{name}" for name in ("kernel/config", "obj/flags", "native/flags")]
+
+
+def test_a_moved_tree_is_up_to_date(tree):
+    def built():
+        return [os.stat(f"{tree.path}/{name}").st_mtime_ns for name in (OBJECT, *FLAGS)]
+
+    assert tree.make(OBJECT, *FLAGS).returncode == 0
+    before, moved = built(), f"{tree.path}-moved"
+    os.rename(tree.path, moved)
+    tree.path = moved
+    done = tree.make(OBJECT, *FLAGS)
+    assert done.returncode == 0 and "Building" not in done.stdout, done
+    assert built() == before
+    done = tree.make(OBJECT, *FLAGS, "KCC_FLAGS=-DOTHER", "UFLAGS=-g", "NFLAGS=-g")
+    assert done.returncode == 0, done
+    assert all(new > old for new, old in zip(built(), before)), done
 
 
 # --- what is printed ----------------------------------------------------------
@@ -444,9 +465,13 @@ def test_compile_commands(tree):
     assert "-fsanitize=address,undefined" in entries["tests/host/test_cpio.c"]
 
 
-def test_generated_documents_are_current():
-    made = subprocess.run([f"{ROOT}/tools/build/syscalls",
-                           f"{ROOT}/include/strobe/syscalls.def"], check=True,
+@pytest.mark.parametrize("page, command", [
+    ("syscalls.md", ("syscalls", "include/strobe/syscalls.def")),
+    ("architecture.md", ("layers", "page", "docs/architecture.md")),
+])
+def test_generated_documents_are_current(page, command):
+    tool, *arguments = command
+    made = subprocess.run([f"tools/build/{tool}", *arguments], cwd=ROOT, check=True,
                           capture_output=True, text=True).stdout
-    with open(f"{ROOT}/docs/syscalls.md") as file:
+    with open(f"{ROOT}/docs/{page}") as file:
         assert file.read() == made, "run make docs"

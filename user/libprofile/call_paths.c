@@ -1,5 +1,5 @@
 #include "call_paths.h"
-#include "lib/sort.h"
+#include "user/libread/sort.h"
 
 #include <stdlib.h>
 #include <string.h>

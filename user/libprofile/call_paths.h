@@ -1,7 +1,8 @@
 // Call paths of a trace of the kernel (<strobe/calls.h>): the records of all
 // CPUs merged by path, without the part of the time that tracing itself took.
 //
-// The records are not trusted. Nothing but libc and lib/sort.h is used.
+// The records are not trusted. Nothing but libc and user/libread/sort.h is
+// used.
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "call_tables.h"
 
 #include "header.h"
-#include "lib/sort.h"
+#include "user/libread/sort.h"
 #include "user/libstrobe/core_clock.h"
 #include "user/libstrobe/strobe.h"
 

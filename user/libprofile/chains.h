@@ -20,8 +20,8 @@ struct place {
 struct chain_node {
     struct place place;
     uint32_t parent; // the caller's node; the root is its own parent
-    uint32_t marks;  // bits of enum chain_mark (lib/call_chain.h): all marks
-                     // from the root to this node
+    uint32_t marks;  // bits of enum chain_mark (user/libread/call_chain.h): all
+                     // marks from the root to this node
     uint32_t next;   // next node in the same bucket of the hash table
 };
 

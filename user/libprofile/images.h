@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "lib/row_cache.h"
-#include "lib/symbols.h"
 #include "mapping.h"
+#include "user/libread/row_cache.h"
+#include "user/libread/symbols.h"
 
 #define IMAGE_KERNEL 0u  // "[kernel]"
 #define IMAGE_VDSO 1u    // "[vdso]"; addresses are offsets in it
 #define IMAGE_UNKNOWN 2u // "[unknown]": of a task without a task record
 // Not code: these mark incomplete chains, in the place of a caller. The number
-// is IMAGE_CUT + enum chain_mark (lib/call_chain.h) - 1.
+// is IMAGE_CUT + enum chain_mark (user/libread/call_chain.h) - 1.
 #define IMAGE_CUT 3u // "[cut]"
 #define IMAGES_FIXED 4u
 

@@ -1,8 +1,8 @@
 // Reading an image: its symbols, call frame information and code.
 #include "images.h"
 
-#include "lib/call_chain.h"
 #include "lib/elf.h"
+#include "user/libread/call_chain.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 
 #include <strobe/kbox.h>
 
-#include "lib/call_chain.h"
+#include "user/libread/call_chain.h"
 
 // A sample whose parts were located and checked.
 struct stream_sample {

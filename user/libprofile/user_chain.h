@@ -1,5 +1,5 @@
 // The user call chain of a sample, completed with the program's call frame
-// information (lib/call_chain.h), and checked against its code.
+// information (user/libread/call_chain.h), and checked against its code.
 #pragma once
 
 #include "images.h"

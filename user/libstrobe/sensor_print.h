@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 // A mapped file. NULL: opened; else in words why not, and nothing is to be
 // closed.

@@ -8,7 +8,7 @@
 
 #include <strobe/sensor_recording.h>
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 struct recorded_sensor {
     struct sensor_layout layout; // valid

@@ -12,7 +12,7 @@
 #include <strobe/trace.h>
 
 #include "lib/build_id.h"
-#include "lib/symbols.h"
+#include "user/libread/symbols.h"
 
 // --- messages (messages.c) --------------------------------------------------
 

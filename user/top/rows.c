@@ -15,7 +15,7 @@
 void choose_view(struct choice *c, const struct view *v)
 {
     c->view = v;
-    c->sort = v->sort;
+    c->sort = (unsigned)view_column_by_name(v, v->sort);
     c->reverse = false;
 }
 

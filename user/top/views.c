@@ -1,4 +1,4 @@
-// The six views: see views.h. A row's cells are in the order of the columns.
+// The six views: see views.h.
 #include "views.h"
 
 #include <string.h>
@@ -7,21 +7,29 @@
 #define HZ_PER_MHZ 1000000
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-#define NUM(value)                 \
-    {                              \
-        .number = (int64_t)(value) \
-    }
-#define STR(value)      \
-    {                   \
-        .text = (value) \
-    }
-// Sets the cells of a row.
-#define SET_ROW(row, ...)                                         \
+// A view's columns are one list: COLUMN(title, name, kind, width, rank, letter,
+// value), the members of struct column and the value of its cell, an expression
+// over the local variables of the function that fills a row.
+#define COLUMN(title, name, kind, width, rank, letter, value) \
+    { title, name, kind, width, rank, letter },
+#define CELL(title, name, kind, width, rank, letter, value) \
+    __builtin_choose_expr((kind) == COLUMN_TEXT, text_cell, number_cell)(value),
+#define SET_ROW(row, COLUMNS)                                     \
     do {                                                          \
-        const union cell cells[] = { __VA_ARGS__ };               \
+        const union cell cells[] = { COLUMNS(CELL) };             \
         _Static_assert(COUNT(cells) <= VIEW_COLUMNS, "too many"); \
         memcpy((row)->cells, cells, sizeof(cells));               \
     } while (0)
+
+static union cell number_cell(int64_t number)
+{
+    return (union cell){ .number = number };
+}
+
+static union cell text_cell(const char *text)
+{
+    return (union cell){ .text = text };
+}
 
 void compare(const struct dataset *before, const struct dataset *now,
              struct comparison *out)
@@ -34,22 +42,25 @@ void compare(const struct dataset *before, const struct dataset *now,
 
 // ---- tasks
 
-static const struct column task_columns[] = {
-    { "ID", "id", COLUMN_ID, 5, 0, 'N' },
-    { "Thr", "threads", COLUMN_NUMBER, 3, 0, 0 },
-    { "S", "state", COLUMN_STATE, 1, 0, 0 },
-    { "Parent", "parent", COLUMN_ID, 6, 4, 0 },
-    { "Nice", "nice", COLUMN_NUMBER, 4, 3, 0 },
-    { "Mem", "virtual", COLUMN_SIZE, 7, 0, 0 },
-    { "Res", "resident", COLUMN_SIZE, 7, 2, 0 },
-    { "%Mem", "memory", COLUMN_PERCENT, 6, 0, 'M' },
-    { "%uCycles", "user", COLUMN_PERCENT, 8, 0, 0 },
-    { "%kCycles", "kernel", COLUMN_PERCENT, 8, 0, 0 },
-    { "%CPU", "cpu", COLUMN_PERCENT, 7, 0, 'P' },
-    { "Faults/s", "faults", COLUMN_NUMBER, 8, 4, 0 },
-    { "Time", "time", COLUMN_TIME, 9, 0, 'T' },
-    { "Name", "name", COLUMN_TEXT, 8, 0, 0 },
-};
+#define TASK_COLUMNS(C)                                                 \
+    C("ID", "id", COLUMN_ID, 5, 0, 'N', t->id)                          \
+    C("Thr", "threads", COLUMN_NUMBER, 3, 0, 0, t->threads)             \
+    C("S", "state", COLUMN_STATE, 1, 0, 0, t->state)                    \
+    C("Parent", "parent", COLUMN_ID, 6, 4, 0, t->parent)                \
+    C("Nice", "nice", COLUMN_NUMBER, 4, 3, 0, t->nice)                  \
+    C("Mem", "virtual", COLUMN_SIZE, 7, 0, 0, t->virtual)               \
+    C("Res", "resident", COLUMN_SIZE, 7, 2, 0, t->resident)             \
+    C("%Mem", "memory", COLUMN_PERCENT, 6, 0, 'M',                      \
+      share(&memory, t->resident))                                      \
+    C("%uCycles", "user", COLUMN_PERCENT, 8, 0, 0, user)                \
+    C("%kCycles", "kernel", COLUMN_PERCENT, 8, 0, 0, kernel)            \
+    C("%CPU", "cpu", COLUMN_PERCENT, 7, 0, 'P', user + kernel)          \
+    C("Faults/s", "faults", COLUMN_NUMBER, 8, 4, 0,                     \
+      per_second(grown(old->faults, t->faults), c->summary.elapsed_ns)) \
+    C("Time", "time", COLUMN_TIME, 9, 0, 'T', t->user + t->kernel)      \
+    C("Name", "name", COLUMN_TEXT, 8, 0, 0, t->name)
+
+static const struct column task_columns[] = { TASK_COLUMNS(COLUMN) };
 
 static size_t count_tasks(const struct dataset *d)
 {
@@ -73,33 +84,30 @@ static void fill_task(struct comparison *c, size_t i, struct row *row)
 
     row->id = row->task = t->id;
     row->active = used_user + used_kernel > 0;
-    SET_ROW(
-        row, NUM(t->id), NUM(t->threads), NUM(t->state), NUM(t->parent),
-        NUM(t->nice), NUM(t->virtual), NUM(t->resident),
-        NUM(share(&memory, t->resident)), NUM(user), NUM(kernel),
-        NUM(user + kernel),
-        NUM(per_second(grown(old->faults, t->faults), c->summary.elapsed_ns)),
-        NUM(t->user + t->kernel), STR(t->name));
+    SET_ROW(row, TASK_COLUMNS);
 }
 
 // ---- threads
 
-static const struct column thread_columns[] = {
-    { "ID", "id", COLUMN_ID, 5, 0, 'N' },
-    { "Task", "task", COLUMN_ID, 5, 0, 0 },
-    { "S", "state", COLUMN_STATE, 1, 0, 0 },
-    { "On", "on_cpu", COLUMN_ID, 3, 0, 0 },
-    { "Pri", "priority", COLUMN_NUMBER, 3, 0, 0 },
-    { "%uCycl", "user", COLUMN_PERCENT, 6, 0, 0 },
-    { "%kCycl", "kernel", COLUMN_PERCENT, 6, 0, 0 },
-    { "%CPU", "cpu", COLUMN_PERCENT, 6, 0, 'P' },
-    { "%Ready", "ready", COLUMN_PERCENT, 6, 1, 0 },
-    { "Switch/s", "switches", COLUMN_NUMBER, 8, 0, 0 },
-    { "Forced/s", "forced", COLUMN_NUMBER, 8, 1, 0 },
-    { "Time", "time", COLUMN_TIME, 8, 0, 'T' },
-    { "Name", "name", COLUMN_TEXT, 9, 0, 0 },
-    { "Waits for", "wait_on", COLUMN_TEXT, 6, 0, 0 },
-};
+#define THREAD_COLUMNS(C)                                                   \
+    C("ID", "id", COLUMN_ID, 5, 0, 'N', t->id)                              \
+    C("Task", "task", COLUMN_ID, 5, 0, 0, t->task)                          \
+    C("S", "state", COLUMN_STATE, 1, 0, 0, t->state)                        \
+    C("On", "on_cpu", COLUMN_ID, 3, 0, 0, t->cpu)                           \
+    C("Pri", "priority", COLUMN_NUMBER, 3, 0, 0, t->priority)               \
+    C("%uCycl", "user", COLUMN_PERCENT, 6, 0, 0, one_cpu(c, user))          \
+    C("%kCycl", "kernel", COLUMN_PERCENT, 6, 0, 0, one_cpu(c, kernel))      \
+    C("%CPU", "cpu", COLUMN_PERCENT, 6, 0, 'P', one_cpu(c, user + kernel))  \
+    C("%Ready", "ready", COLUMN_PERCENT, 6, 1, 0,                           \
+      share(&wait, ready < ns ? ready : ns))                                \
+    C("Switch/s", "switches", COLUMN_NUMBER, 8, 0, 0,                       \
+      per_second(switches, ns))                                             \
+    C("Forced/s", "forced", COLUMN_NUMBER, 8, 1, 0, per_second(forced, ns)) \
+    C("Time", "time", COLUMN_TIME, 8, 0, 'T', t->user + t->kernel)          \
+    C("Name", "name", COLUMN_TEXT, 9, 0, 0, t->name)                        \
+    C("Waits for", "wait_on", COLUMN_TEXT, 6, 0, 0, t->wait_on)
+
+static const struct column thread_columns[] = { THREAD_COLUMNS(COLUMN) };
 
 static size_t count_threads(const struct dataset *d)
 {
@@ -134,27 +142,26 @@ static void fill_thread(struct comparison *c, size_t i, struct row *row)
     row->id = t->id;
     row->task = t->task;
     row->active = user + kernel > 0 || t->state == SYSINFO_RUNNING;
-    SET_ROW(row, NUM(t->id), NUM(t->task), NUM(t->state), NUM(t->cpu),
-            NUM(t->priority), NUM(one_cpu(c, user)), NUM(one_cpu(c, kernel)),
-            NUM(one_cpu(c, user + kernel)),
-            NUM(share(&wait, ready < ns ? ready : ns)),
-            NUM(per_second(switches, ns)), NUM(per_second(forced, ns)),
-            NUM(t->user + t->kernel), STR(t->name), STR(t->wait_on));
+    SET_ROW(row, THREAD_COLUMNS);
 }
 
 // ---- messages between tasks
 
-static const struct column ipc_columns[] = {
-    { "ID", "id", COLUMN_ID, 5, 0, 'N' },
-    { "Call sent", "call_sent", COLUMN_NUMBER, 9, 0, 0 },
-    { "Call recv", "call_received", COLUMN_NUMBER, 9, 0, 0 },
-    { "Answ sent", "answer_sent", COLUMN_NUMBER, 9, 0, 0 },
-    { "Answ recv", "answer_received", COLUMN_NUMBER, 9, 0, 0 },
-    { "IRQ notif", "irq_notif_received", COLUMN_NUMBER, 9, 0, 0 },
-    { "Forward", "forwarded", COLUMN_NUMBER, 7, 0, 0 },
-    { "Per s", "rate", COLUMN_NUMBER, 7, 0, 'P' },
-    { "Name", "name", COLUMN_TEXT, 8, 0, 0 },
-};
+#define IPC_COLUMNS(C)                                                        \
+    C("ID", "id", COLUMN_ID, 5, 0, 'N', t->id)                                \
+    C("Call sent", "call_sent", COLUMN_NUMBER, 9, 0, 0, t->call_sent)         \
+    C("Call recv", "call_received", COLUMN_NUMBER, 9, 0, 0, t->call_received) \
+    C("Answ sent", "answer_sent", COLUMN_NUMBER, 9, 0, 0, t->answer_sent)     \
+    C("Answ recv", "answer_received", COLUMN_NUMBER, 9, 0, 0,                 \
+      t->answer_received)                                                     \
+    C("IRQ notif", "irq_notif_received", COLUMN_NUMBER, 9, 0, 0,              \
+      t->irq_notif_received)                                                  \
+    C("Forward", "forwarded", COLUMN_NUMBER, 7, 0, 0, t->forwarded)           \
+    C("Per s", "rate", COLUMN_NUMBER, 7, 0, 'P',                              \
+      per_second(fresh, c->summary.elapsed_ns))                               \
+    C("Name", "name", COLUMN_TEXT, 8, 0, 0, t->name)
+
+static const struct column ipc_columns[] = { IPC_COLUMNS(COLUMN) };
 
 static uint64_t messages(const struct sysinfo_task *t)
 {
@@ -170,24 +177,23 @@ static void fill_ipc(struct comparison *c, size_t i, struct row *row)
 
     row->id = row->task = t->id;
     row->active = fresh > 0;
-    SET_ROW(row, NUM(t->id), NUM(t->call_sent), NUM(t->call_received),
-            NUM(t->answer_sent), NUM(t->answer_received),
-            NUM(t->irq_notif_received), NUM(t->forwarded),
-            NUM(per_second(fresh, c->summary.elapsed_ns)), STR(t->name));
+    SET_ROW(row, IPC_COLUMNS);
 }
 
 // ---- exceptions and interrupts
 
-static const struct column exception_columns[] = {
-    { "Vec", "vector", COLUMN_ID, 3, 0, 'N' },
-    { "Hot", "hot", COLUMN_FLAG, 3, 0, 0 },
-    { "Count", "count", COLUMN_NUMBER, 10, 0, 0 },
-    { "Per s", "rate", COLUMN_NUMBER, 8, 0, 0 },
-    { "%Cycles", "cpu", COLUMN_PERCENT, 7, 0, 'P' },
-    { "Time", "time", COLUMN_TIME, 9, 0, 'T' },
-    { "From", "controller", COLUMN_TEXT, 11, 0, 0 },
-    { "Description", "description", COLUMN_TEXT, 12, 0, 0 },
-};
+#define EXCEPTION_COLUMNS(C)                                          \
+    C("Vec", "vector", COLUMN_ID, 3, 0, 'N', e->vector)               \
+    C("Hot", "hot", COLUMN_FLAG, 3, 0, 0, e->hot)                     \
+    C("Count", "count", COLUMN_NUMBER, 10, 0, 0, e->count)            \
+    C("Per s", "rate", COLUMN_NUMBER, 8, 0, 0, per_second(count, ns)) \
+    C("%Cycles", "cpu", COLUMN_PERCENT, 7, 0, 'P',                    \
+      cpu_percent(&c->summary, cycles))                               \
+    C("Time", "time", COLUMN_TIME, 9, 0, 'T', e->cycles)              \
+    C("From", "controller", COLUMN_TEXT, 11, 0, 0, e->controller)     \
+    C("Description", "description", COLUMN_TEXT, 12, 0, 0, e->description)
+
+static const struct column exception_columns[] = { EXCEPTION_COLUMNS(COLUMN) };
 
 static size_t count_exceptions(const struct dataset *d)
 {
@@ -203,30 +209,31 @@ static void fill_exception(struct comparison *c, size_t i, struct row *row)
 
     if (!old)
         old = &nothing;
+    uint64_t ns = c->summary.elapsed_ns;
     uint64_t count = grown(old->count, e->count);
     uint64_t cycles = grown(old->cycles, e->cycles);
 
     row->id = e->vector;
     row->task = SYSINFO_ALL;
     row->active = count > 0;
-    SET_ROW(row, NUM(e->vector), NUM(e->hot), NUM(e->count),
-            NUM(per_second(count, c->summary.elapsed_ns)),
-            NUM(cpu_percent(&c->summary, cycles)), NUM(e->cycles),
-            STR(e->controller), STR(e->description));
+    SET_ROW(row, EXCEPTION_COLUMNS);
 }
 
 // ---- system calls
 
-static const struct column syscall_columns[] = {
-    { "Num", "number", COLUMN_ID, 4, 0, 'N' },
-    { "Calls", "count", COLUMN_NUMBER, 10, 0, 0 },
-    { "Per s", "rate", COLUMN_NUMBER, 8, 0, 0 },
-    { "Errors", "errors", COLUMN_NUMBER, 8, 0, 0 },
-    { "%Cycles", "cpu", COLUMN_PERCENT, 7, 0, 'P' },
-    { "Cyc/call", "cost", COLUMN_NUMBER, 10, 0, 0 },
-    { "Time", "time", COLUMN_TIME, 9, 0, 'T' },
-    { "Name", "name", COLUMN_TEXT, 12, 0, 0 },
-};
+#define SYSCALL_COLUMNS(C)                                            \
+    C("Num", "number", COLUMN_ID, 4, 0, 'N', s->number)               \
+    C("Calls", "count", COLUMN_NUMBER, 10, 0, 0, s->count)            \
+    C("Per s", "rate", COLUMN_NUMBER, 8, 0, 0, per_second(count, ns)) \
+    C("Errors", "errors", COLUMN_NUMBER, 8, 0, 0, s->errors)          \
+    C("%Cycles", "cpu", COLUMN_PERCENT, 7, 0, 'P',                    \
+      cpu_percent(&c->summary, cycles))                               \
+    C("Cyc/call", "cost", COLUMN_NUMBER, 10, 0, 0,                    \
+      count > 0 ? cycles / count : 0)                                 \
+    C("Time", "time", COLUMN_TIME, 9, 0, 'T', s->cycles)              \
+    C("Name", "name", COLUMN_TEXT, 12, 0, 0, s->name)
+
+static const struct column syscall_columns[] = { SYSCALL_COLUMNS(COLUMN) };
 
 static size_t count_syscalls(const struct dataset *d)
 {
@@ -241,35 +248,34 @@ static void fill_syscall(struct comparison *c, size_t i, struct row *row)
 
     if (!old)
         old = &nothing;
+    uint64_t ns = c->summary.elapsed_ns;
     uint64_t count = grown(old->count, s->count);
     uint64_t cycles = grown(old->cycles, s->cycles);
 
     row->id = s->number;
     row->task = SYSINFO_ALL;
     row->active = count > 0;
-    SET_ROW(row, NUM(s->number), NUM(s->count),
-            NUM(per_second(count, c->summary.elapsed_ns)), NUM(s->errors),
-            NUM(cpu_percent(&c->summary, cycles)),
-            NUM(count > 0 ? cycles / count : 0), NUM(s->cycles), STR(s->name));
+    SET_ROW(row, SYSCALL_COLUMNS);
 }
 
 // ---- CPUs
 
-static const struct column cpu_columns[] = {
-    { "CPU", "id", COLUMN_ID, 3, 0, 'N' },
-    { "MHz", "mhz", COLUMN_NUMBER, 5, 1, 0 },
-    { "%busy", "busy", COLUMN_PERCENT, 6, 0, 'P' },
-    { "%idle", "idle", COLUMN_PERCENT, 6, 0, 0 },
-    { "%user", "user", COLUMN_PERCENT, 6, 0, 0 },
-    { "%kern", "kernel", COLUMN_PERCENT, 6, 0, 0 },
-    { "%irq", "irq", COLUMN_PERCENT, 6, 0, 0 },
-    { "busy ms", "busy_ms", COLUMN_MS, 8, 1, 'T' },
-    { "idle ms", "idle_ms", COLUMN_MS, 8, 0, 0 },
-    { "user ms", "user_ms", COLUMN_MS, 8, 0, 0 },
-    { "kern ms", "kernel_ms", COLUMN_MS, 8, 0, 0 },
-    { "irq ms", "irq_ms", COLUMN_MS, 8, 0, 0 },
-    { "Switch/s", "switches", COLUMN_NUMBER, 8, 1, 0 },
-};
+#define CPU_COLUMNS(C)                                                \
+    C("CPU", "id", COLUMN_ID, 3, 0, 'N', u.id)                        \
+    C("MHz", "mhz", COLUMN_NUMBER, 5, 1, 0, u.frequency / HZ_PER_MHZ) \
+    C("%busy", "busy", COLUMN_PERCENT, 6, 0, 'P', u.busy)             \
+    C("%idle", "idle", COLUMN_PERCENT, 6, 0, 0, u.idle)               \
+    C("%user", "user", COLUMN_PERCENT, 6, 0, 0, u.user)               \
+    C("%kern", "kernel", COLUMN_PERCENT, 6, 0, 0, u.kernel)           \
+    C("%irq", "irq", COLUMN_PERCENT, 6, 0, 0, u.irq)                  \
+    C("busy ms", "busy_ms", COLUMN_MS, 8, 1, 'T', u.busy_total)       \
+    C("idle ms", "idle_ms", COLUMN_MS, 8, 0, 0, u.idle_total)         \
+    C("user ms", "user_ms", COLUMN_MS, 8, 0, 0, u.user_total)         \
+    C("kern ms", "kernel_ms", COLUMN_MS, 8, 0, 0, u.kernel_total)     \
+    C("irq ms", "irq_ms", COLUMN_MS, 8, 0, 0, u.irq_total)            \
+    C("Switch/s", "switches", COLUMN_NUMBER, 8, 1, 0, u.switches_per_second)
+
+static const struct column cpu_columns[] = { CPU_COLUMNS(COLUMN) };
 
 static size_t count_cpus(const struct dataset *d)
 {
@@ -285,10 +291,7 @@ static void fill_cpu(struct comparison *c, size_t i, struct row *row)
     row->id = cpu->id;
     row->task = SYSINFO_ALL;
     row->active = u.busy > 0;
-    SET_ROW(row, NUM(u.id), NUM(u.frequency / HZ_PER_MHZ), NUM(u.busy),
-            NUM(u.idle), NUM(u.user), NUM(u.kernel), NUM(u.irq),
-            NUM(u.busy_total), NUM(u.idle_total), NUM(u.user_total),
-            NUM(u.kernel_total), NUM(u.irq_total), NUM(u.switches_per_second));
+    SET_ROW(row, CPU_COLUMNS);
 }
 
 // ---- list of views
@@ -299,16 +302,16 @@ static void fill_cpu(struct comparison *c, size_t i, struct row *row)
     }
 
 const struct view views[] = {
-    VIEW('t', "tasks", "tasks", task_columns, 10, count_tasks, fill_task),
-    VIEW('H', "threads", "threads", thread_columns, 7, count_threads,
+    VIEW('t', "tasks", "tasks", task_columns, "cpu", count_tasks, fill_task),
+    VIEW('H', "threads", "threads", thread_columns, "cpu", count_threads,
          fill_thread),
-    VIEW('i', "ipc", "messages between tasks", ipc_columns, 7, count_tasks,
+    VIEW('i', "ipc", "messages between tasks", ipc_columns, "rate", count_tasks,
          fill_ipc),
-    VIEW('e', "exceptions", "exceptions and interrupts", exception_columns, 4,
-         count_exceptions, fill_exception),
-    VIEW('s', "syscalls", "system calls", syscall_columns, 4, count_syscalls,
-         fill_syscall),
-    VIEW('1', "cpus", "CPUs", cpu_columns, 0, count_cpus, fill_cpu),
+    VIEW('e', "exceptions", "exceptions and interrupts", exception_columns,
+         "cpu", count_exceptions, fill_exception),
+    VIEW('s', "syscalls", "system calls", syscall_columns, "cpu",
+         count_syscalls, fill_syscall),
+    VIEW('1', "cpus", "CPUs", cpu_columns, "id", count_cpus, fill_cpu),
 };
 const unsigned view_count = COUNT(views);
 

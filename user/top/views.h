@@ -54,7 +54,8 @@ struct view {
     char key;
     const char *name, *meaning;
     const struct column *columns;
-    unsigned column_count, sort; // `sort`: index of the default sort column
+    unsigned column_count;
+    const char *sort; // name of the default sort column
     size_t (*count)(const struct dataset *d);
     // Fills the next row; called for 0, 1, ... in this order.
     void (*fill)(struct comparison *c, size_t i, struct row *row);

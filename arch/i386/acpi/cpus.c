@@ -1,7 +1,7 @@
 // CPUs and interrupt controller addresses from the firmware's tables. Collected
 // in the tables' order, used afterwards.
 #include "arch/i386/acpi/acpi.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/log.h"
 

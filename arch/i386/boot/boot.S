@@ -13,7 +13,8 @@
 // PAE requires CMPXCHG8B, which changes a 64-bit entry atomically (entry.h).
 
 #include "arch/i386/boot/multiboot.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
+#include "assembly.h" // from arch/i386/cpu/assembly.c
 
 // The address for which a symbol behind .boot is loaded, if not moved.
 #define PHYS(symbol) ((symbol) - ASM_KERNEL_BASE)

@@ -6,7 +6,7 @@
 #ifdef KASAN
 
 #include "arch/i386/cpu/arch_cpu.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/i386/mm/entry.h"
 #include "arch/i386/mm/memory.h"
 #include "kernel/base/log.h"

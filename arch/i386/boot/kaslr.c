@@ -12,6 +12,7 @@
 
 #include "arch/i386/boot/kaslr.h"
 #include "arch/boot.h"
+#include "arch/entropy.h"
 #include "arch/i386/boot/early_map.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/mm/entry.h"
@@ -20,8 +21,6 @@
 #include "kernel/base/log.h"
 #include "kernel/debug/kasan.h"
 #include "lib/string.h"
-
-#include <arch/entropy.h>
 
 #define PLACES_ENOUGH 64u // 6 bits
 #define ARGUMENT "kaslr="

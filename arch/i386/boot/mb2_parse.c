@@ -112,7 +112,6 @@ static void parse_tag(const struct mb2_tag *t)
     const struct mb2_module *m = (const void *)t;
     size_t text = t->size - sizeof(*t); // of a string tag
     struct mb2_framebuffer f = { 0 };
-
     switch (t->type) {
     case MB2_TAG_CMDLINE:
         if (strnlen(s->text, text) >= BOOT_CMDLINE_MAX)

@@ -5,6 +5,7 @@
 // if the rate is corrected: a reader that has the old set may go on with it.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/clock_start.h"
 #include "kernel/time/timecounter.h"
 
 // ns = (ticks << pre) * multiplier >> 32 >> post, where the multiplier has its

@@ -47,8 +47,6 @@ bool lapic_timer_has_deadline(void);      // the CPU has it, and it works
 void lapic_timer_deadline_mode(void);
 void lapic_timer_deadline(u64 tsc); // 0: none
 
-// Starts the clock, then the event timers by clock_events_init.
-void clock_init(void);
 void clock_set_tsc_hz(u64 hz);
 void clock_events_init(u32 lapic_hz);
 void clock_events_corrected(void); // the TSC's and the LAPIC timer's rates
@@ -70,10 +68,3 @@ void cmos_acknowledge(void);
 u64 tsc_read(void);
 // The TSC does not tell the time any more.
 void tsc_demote(const char *why);
-
-// tsc_sync.c: sets the other CPUs' TSCs to this one's if they differ. Called on
-// the boot CPU; the other CPUs, numbers 1 to cpus - 1, must call
-// tsc_sync_answer repeatedly until it returns. If they cannot be set, the TSC
-// is demoted as a timecounter.
-void tsc_sync_check(u32 cpus);
-void tsc_sync_answer(u32 cpu);

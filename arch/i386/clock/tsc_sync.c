@@ -14,6 +14,7 @@
 // that writing it takes: the next round measures that.
 #include "arch/cpu.h"
 #include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/clock_start.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/msr.h"
 #include "kernel/base/log.h"

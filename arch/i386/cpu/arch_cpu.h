@@ -3,7 +3,7 @@
 
 #include "arch/cpu.h"
 #include "arch/trap.h"
-#include "include/strobe/core_clock.h"
+#include <strobe/core_clock.h>
 
 // Task state segment (SDM vol. 3, 8.2.1). The low halves hold selectors.
 struct tss {

@@ -3,7 +3,7 @@
 
 #include "arch/i386/cpu/arch_cpu.h"
 
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "lib/string.h"
 
 struct cpu_features cpu_features;

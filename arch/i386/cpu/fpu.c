@@ -12,7 +12,7 @@
 // itself changes that, and the running thread is live exactly if it has one.
 
 #include "arch/i386/cpu/arch_cpu.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/mmu.h"
 #include "kernel/base/errno.h"
 #include "kernel/base/log.h"

@@ -5,7 +5,7 @@
 #include "arch/i386/cpu/mtrr.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/msr.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "kernel/base/log.h"
 #include "lib/format.h"
 

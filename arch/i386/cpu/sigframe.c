@@ -2,13 +2,12 @@
 // which C libraries and programs rely.
 
 #include "arch/sigframe.h"
+#include "arch/mmu.h"
+#include "arch/thread.h"
+#include "arch/trap.h"
+#include "arch/vdso.h"
 
 #include "arch/i386/cpu/sigcontext.h"
-
-#include <arch/mmu.h>
-#include <arch/thread.h>
-#include <arch/trap.h>
-#include <arch/vdso.h>
 
 #include "kernel/base/errno.h"
 #include "kernel/base/signal.h"

@@ -11,11 +11,11 @@
 #include "arch/boot.h"
 #include "arch/clock.h"
 #include "arch/i386/boot/boot_fill.h"
-#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/clock_start.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/mtrr.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/i386/cpu/thermal.h"
 #include "arch/i386/cpu/topology.h"
 #include "arch/i386/cpu/trampoline.h"
@@ -48,11 +48,6 @@ KERNEL_ARG(maxcpus, "maxcpus=N: use no more than N CPUs");
 
 extern const u8 trampoline_start[], trampoline_end[];
 extern const u8 trampoline_data_start[];
-
-_Static_assert(sizeof(struct ap_slot) == AP_SLOT_SIZE, "trampoline.h");
-_Static_assert(offsetof(struct ap_slot, apic_id) == AP_APIC_ID, "trampoline.h");
-_Static_assert(offsetof(struct ap_slot, stack) == AP_STACK, "trampoline.h");
-_Static_assert(offsetof(struct ap_slot, cpu) == AP_CPU, "trampoline.h");
 
 static struct trampoline_data *data; // in the trampoline page
 static struct ap_slot *slots;        // of the expected CPUs but this one

@@ -8,8 +8,8 @@
 // its slot. All APs may start at once, and at any later time: neither is ever
 // freed or used for anything else.
 
-#include "arch/i386/cpu/offsets.h"
-#include "arch/i386/cpu/trampoline.h"
+#include "arch/i386/cpu/registers.h"
+#include "assembly.h" // from arch/i386/cpu/assembly.c
 
 #define IN_PAGE(label) ((label) - trampoline_start)
 #define HERE(label) IN_PAGE(label)(%ebp)
@@ -129,7 +129,7 @@ dismissed:
     movw %ax, HERE(nmi_gate + GATE_HIGH)
     movw %ax, HERE(machine_check_gate + GATE_HIGH)
     lidtl HERE(halt_table)
-    leal TRAMPOLINE_SIZE(%ebp), %esp
+    leal ASM_TRAMPOLINE_SIZE(%ebp), %esp
     movl HERE(cr4_halted), %eax
     movl %eax, %cr4
 halted:

@@ -5,14 +5,6 @@
 
 #define TRAMPOLINE_SIZE 4096
 
-#define AP_SLOT_SIZE 16
-#define AP_ARRIVED 0 // offsets in struct ap_slot
-#define AP_APIC_ID 4
-#define AP_STACK 8
-#define AP_CPU 12
-
-#ifndef __ASSEMBLER__
-
 #include "lib/types.h"
 
 // One for each expected APIC id.
@@ -32,5 +24,3 @@ struct trampoline_data {
     u32 slot_count;
     u32 slots; // physical address, of directly mapped memory
 };
-
-#endif

@@ -9,7 +9,7 @@
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/fault.h"
 #include "arch/i386/cpu/machine_check.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/i386/irq/controllers.h"
 #include "arch/irq.h"
 #include "arch/mmu.h"

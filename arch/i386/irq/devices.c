@@ -1,7 +1,7 @@
 // Start-up order of the machine's devices, on the boot CPU with interrupts off:
 // firmware tables, then interrupts, then clocks.
 #include "arch/i386/acpi/acpi.h"
-#include "arch/i386/clock/clock_private.h"
+#include "arch/i386/clock/clock_start.h"
 #include "arch/i386/cpu/arch_cpu.h"
 #include "arch/i386/cpu/machine_check.h"
 #include "arch/i386/cpu/thermal.h"

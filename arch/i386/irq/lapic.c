@@ -9,7 +9,7 @@
 // whose destinations have 8 bits, then go to the boot CPU only.
 #include "arch/i386/acpi/acpi.h"
 #include "arch/i386/cpu/arch_cpu.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/i386/irq/controllers.h"
 #include "kernel/base/cmdline.h"
 #include "kernel/base/errno.h"

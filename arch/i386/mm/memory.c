@@ -13,7 +13,7 @@
 #include "arch/cpu.h"
 #include "arch/i386/boot/kaslr.h"
 #include "arch/i386/cpu/arch_cpu.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/i386/dev/display.h"
 #include "arch/i386/mm/entry.h"
 #include "kernel/base/log.h"

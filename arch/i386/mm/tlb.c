@@ -2,7 +2,7 @@
 
 #include "arch/cpu.h"
 #include "arch/i386/cpu/arch_cpu.h"
-#include "arch/i386/cpu/offsets.h"
+#include "arch/i386/cpu/registers.h"
 #include "arch/mmu.h"
 
 NOTRACE void pagetable_load(const struct pagetable *pt)

@@ -14,25 +14,117 @@
 
 #include "arch/i386/cpu/asm.inc"
 
-.macro PUSHF_CLI
+.macro STUB name
+    .balign 16
+    .global \name
+    .type \name, @function
+\name:
+    .cfi_startproc
+.endm
+.macro STUB_END name
+    .cfi_endproc
+    .size \name, . - \name
+.endm
+
+.macro SAVE_FLAGS
     pushfl
     .cfi_adjust_cfa_offset 4
     cli
 .endm
-
-.macro POPF
+.macro SAVE_THREE
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    SAVE_FLAGS
+.endm
+.macro SAVE_FIVE
+    PUSH %eax
+    PUSH %edx
+    PUSH %ecx
+    PUSH %esi
+    PUSH %edi
+    SAVE_FLAGS
+.endm
+.macro RETURN_THREE more:vararg
     popfl
     .cfi_adjust_cfa_offset -4
+    .irp register, \more %ecx, %edx, %eax
+    POP \register
+    .endr
+    ret
+.endm
+.macro RETURN_FIVE
+    RETURN_THREE %edi, %esi,
 .endm
 
-// The 64-bit sum in two words changes by edx:eax.
-.macro ADD64 low, high
-    addl %eax, \low
-    adcl %edx, \high
+// The 64-bit sum at `low`, of a register if there is one, changes by edx:eax.
+.macro ADD64 low, register
+    addl %eax, \low\register
+    adcl %edx, \low + 4\register
 .endm
-.macro SUB64 low, high
-    subl %eax, \low
-    sbbl %edx, \high
+.macro SUB64 low, register
+    subl %eax, \low\register
+    sbbl %edx, \low + 4\register
+.endm
+
+// The frame esi begins at the thread's own time.
+.macro START_FRAME
+    movl %fs:CALLS_CLOCK, %eax
+    movl %eax, FRAME_START(%esi)
+    movl %fs:CALLS_CLOCK + 4, %eax
+    movl %eax, FRAME_START + 4(%esi)
+.endm
+// edx:eax, the time, goes on the thread's own clock, and becomes what the frame
+// took.
+.macro END_FRAME
+    addl %fs:CALLS_CLOCK, %eax
+    adcl %fs:CALLS_CLOCK + 4, %edx
+    movl %eax, %fs:CALLS_CLOCK
+    movl %edx, %fs:CALLS_CLOCK + 4
+    subl FRAME_START(%esi), %eax
+    sbbl FRAME_START + 4(%esi), %edx
+.endm
+// The real return address, back on the stack; the frame is gone.
+.macro POP_FRAME
+    movl FRAME_BACK(%esi), %eax
+    movl %eax, 24(%esp)
+    subl $FRAME_SIZE, %esi
+    movl %esi, %fs:CALLS_TOP
+    rdtsc
+.endm
+
+// Reserves a record of the ring ecx, and has its address in edi: time and
+// function of the frame esi go into it. The time is kept at `time`. Where a
+// writer came in between, again; where there is no room: MAKE_ROOM.
+.macro RESERVE stub, time, bytes
+.L\stub\()_reserve:
+    movl PLACE_AT(%ecx), %edi
+    rdtsc
+    movl %eax, \time(%esi)
+    movl %edx, \time + 4(%esi)
+    shrdl $ASM_TRACE_TIME_BITS, %edx, %eax
+    leal \bytes(%edi), %edx
+    cmpl %eax, PLACE_EPOCH(%ecx)
+    jne .L\stub\()_make_room
+    cmpl PLACE_LIMIT(%ecx), %edx
+    ja .L\stub\()_make_room
+    movl %edi, %eax
+    cmpxchgl %edx, PLACE_AT(%ecx)
+    jne .L\stub\()_reserve
+    movl FRAME_FUNCTION(%esi), %eax
+.endm
+.macro MAKE_ROOM stub, time, bytes
+.L\stub\()_make_room:
+    movl %ecx, %eax
+    movl $\bytes, %edx
+    call trace_ring_make_room
+    movl %fs:CALLS_RING, %ecx
+    testb %al, %al
+    jnz .L\stub\()_reserve
+    movl \time(%esi), %eax // lost
+    movl \time + 4(%esi), %edx
+    ADD64 %fs:CALLS_CLOCK
+    jmp .L\stub\()_recorded
 .endm
 
     .cfi_sections .debug_frame
@@ -43,15 +135,8 @@
 
 // --- arcs -------------------------------------------------------------------
 
-    .balign 16
-    .global trace_arc
-    .type trace_arc, @function
-trace_arc:
-    .cfi_startproc
-    PUSH %eax
-    PUSH %edx
-    PUSH %ecx
-    PUSHF_CLI
+STUB trace_arc
+    SAVE_THREE
     cmpl $0, %fs:CALLS_ARCS
     je .Larc_done
     movl 16(%esp), %eax // the function
@@ -67,17 +152,12 @@ trace_arc:
     addl $1, ARC_COUNT(%ecx)
     adcl $0, ARC_COUNT + 4(%ecx)
 .Larc_done:
-    POPF
-    POP %ecx
-    POP %edx
-    POP %eax
-    ret
+    RETURN_THREE
     PUSHED_HERE 4
 .Lslow_arc:
     call call_trace_slow_arc
     jmp .Larc_done
-    .cfi_endproc
-    .size trace_arc, . - trace_arc
+STUB_END trace_arc
 
 // --- call paths -------------------------------------------------------------
 
@@ -86,17 +166,8 @@ trace_arc:
 #define FUNCTION 24
 #define RETURN_ADDRESS 28
 
-    .balign 16
-    .global trace_path
-    .type trace_path, @function
-trace_path:
-    .cfi_startproc
-    PUSH %eax
-    PUSH %edx
-    PUSH %ecx
-    PUSH %esi
-    PUSH %edi
-    PUSHF_CLI
+STUB trace_path
+    SAVE_FIVE
     rdtsc
 .Lpath_closed:
     movl %fs:CALLS_TOP, %esi // the caller's frame
@@ -106,9 +177,9 @@ trace_path:
     cmpl %fs:CALLS_LIMIT, %esi
     jae .Lno_room
     movl FRAME_NODE(%esi), %edi // the caller's node
-    ADD64 NODE_OWN(%edi), NODE_OWN + 4(%edi)
-    SUB64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
-    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    ADD64 NODE_OWN, (%edi)
+    SUB64 NODE_TRACING, (%edi)
+    ADD64 %fs:CALLS_CLOCK
     movl FUNCTION(%esp), %eax
     movl NODE_LAST(%edi), %ecx
     cmpl %eax, NODE_FUNCTION(%ecx)
@@ -123,23 +194,14 @@ trace_path:
     movl %eax, FRAME_BACK(%esi)
     movl %esi, %fs:CALLS_TOP // complete, for an NMI that unwinds
     movl $trace_exit, RETURN_ADDRESS(%esp)
-    movl %fs:CALLS_CLOCK, %eax
-    movl %eax, FRAME_START(%esi)
-    movl %fs:CALLS_CLOCK + 4, %eax
-    movl %eax, FRAME_START + 4(%esi)
+    START_FRAME
     rdtsc
 .Lpath_opened:
-    SUB64 NODE_OWN(%ecx), NODE_OWN + 4(%ecx)
-    ADD64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
-    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    SUB64 NODE_OWN, (%ecx)
+    ADD64 NODE_TRACING, (%edi)
+    SUB64 %fs:CALLS_CLOCK
 .Lpath_done:
-    POPF
-    POP %edi
-    POP %esi
-    POP %ecx
-    POP %edx
-    POP %eax
-    ret
+    RETURN_FIVE
 
 .Lpath_rare:
     PUSHED_HERE 6
@@ -191,29 +253,19 @@ trace_path:
     testl %eax, %eax
     jnz .Lfound
     rdtsc
-    SUB64 NODE_OWN(%edi), NODE_OWN + 4(%edi)
-    ADD64 NODE_TRACING(%edi), NODE_TRACING + 4(%edi)
-    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    SUB64 NODE_OWN, (%edi)
+    ADD64 NODE_TRACING, (%edi)
+    SUB64 %fs:CALLS_CLOCK
     jmp .Lpath_done
-    .cfi_endproc
-    .size trace_path, . - trace_path
+STUB_END trace_path
 
 // --- events -----------------------------------------------------------------
 
 // The stack is as in trace_path. A record is reserved, filled and published as
 // kernel/trace/record.h says; NMIs may write records between any two
 // instructions.
-    .balign 16
-    .global trace_enter
-    .type trace_enter, @function
-trace_enter:
-    .cfi_startproc
-    PUSH %eax
-    PUSH %edx
-    PUSH %ecx
-    PUSH %esi
-    PUSH %edi
-    PUSHF_CLI
+STUB trace_enter
+    SAVE_FIVE
     movl %fs:CALLS_TOP, %esi // the caller's frame
     cmpl FRAME_MARK(%esi), %esp
     jae .Lenter_not_nested
@@ -230,44 +282,21 @@ trace_enter:
     movl %esi, %fs:CALLS_TOP // complete, for an NMI that unwinds
     movl $trace_leave, RETURN_ADDRESS(%esp)
     movl %fs:CALLS_RING, %ecx
-.Lenter_reserve:
-    movl PLACE_AT(%ecx), %edi
-    rdtsc
-    movl %eax, FRAME_START(%esi)
-    movl %edx, FRAME_START + 4(%esi)
-    shrdl $ASM_TRACE_TIME_BITS, %edx, %eax
-    leal ENTRY_BYTES(%edi), %edx
-    cmpl %eax, PLACE_EPOCH(%ecx)
-    jne .Lenter_make_room
-    cmpl PLACE_LIMIT(%ecx), %edx
-    ja .Lenter_make_room
-    movl %edi, %eax
-    cmpxchgl %edx, PLACE_AT(%ecx)
-    jne .Lenter_reserve
-    movl FRAME_FUNCTION(%esi), %eax
+    RESERVE enter, FRAME_START, ENTRY_BYTES
     movl %eax, ENTRY_FUNCTION(%edi)
     movl %esp, ENTRY_MARK(%edi)
     movl FRAME_START(%esi), %eax
     movl FRAME_START + 4(%esi), %edx
-    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    ADD64 %fs:CALLS_CLOCK
     shll $ASM_TRACE_TIME_SHIFT, %eax
     orl $ENTRY_HEAD, %eax
     movl %eax, (%edi)
 .Lenter_recorded:
-    movl %fs:CALLS_CLOCK, %eax
-    movl %eax, FRAME_START(%esi)
-    movl %fs:CALLS_CLOCK + 4, %eax
-    movl %eax, FRAME_START + 4(%esi)
+    START_FRAME
     rdtsc
-    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    SUB64 %fs:CALLS_CLOCK
 .Lenter_done:
-    POPF
-    POP %edi
-    POP %esi
-    POP %ecx
-    POP %edx
-    POP %eax
-    ret
+    RETURN_FIVE
 
     PUSHED_HERE 6
 .Lenter_not_nested: // as in trace_path
@@ -286,19 +315,8 @@ trace_enter:
     adcl $0, %fs:CALLS_TOO_DEEP + 4
     jmp .Lenter_done
 
-.Lenter_make_room:
-    movl %ecx, %eax
-    movl $ENTRY_BYTES, %edx
-    call trace_ring_make_room
-    movl %fs:CALLS_RING, %ecx
-    testb %al, %al
-    jnz .Lenter_reserve
-    movl FRAME_START(%esi), %eax // lost
-    movl FRAME_START + 4(%esi), %edx
-    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
-    jmp .Lenter_recorded
-    .cfi_endproc
-    .size trace_enter, . - trace_enter
+    MAKE_ROOM enter, FRAME_START, ENTRY_BYTES
+STUB_END trace_enter
 
 // --- calls only -------------------------------------------------------------
 
@@ -311,15 +329,8 @@ trace_enter:
 #define CALLED 20
 #define CALLED_FROM 24
 
-    .balign 16
-    .global trace_call
-    .type trace_call, @function
-trace_call:
-    .cfi_startproc
-    PUSH %eax
-    PUSH %edx
-    PUSH %ecx
-    PUSHF_CLI
+STUB trace_call
+    SAVE_THREE
     movl %fs:CALLS_PLACE, %ecx
 .Lcall_reserve:
     PUSH PLACE_AT(%ecx)
@@ -344,11 +355,7 @@ trace_call:
     movl %edx, CALL_CALLER(%eax)
     POP (%eax)
 .Lcall_done:
-    POPF
-    POP %ecx
-    POP %edx
-    POP %eax
-    ret
+    RETURN_THREE
 
     PUSHED_HERE 5
 .Lcall_again:
@@ -367,25 +374,15 @@ trace_call:
     testb %al, %al
     jnz .Lcall_reserve
     jmp .Lcall_done
-    .cfi_endproc
-    .size trace_call, . - trace_call
+STUB_END trace_call
 
 // --- returns ----------------------------------------------------------------
 
 // The return address of traced functions. On the stack, from esp: flags, edi,
 // esi, ecx, edx, eax, and where the return address was.
-    .balign 16
-    .global trace_exit
-    .type trace_exit, @function
-trace_exit:
-    .cfi_startproc
+STUB trace_exit
     pushl %eax // where the return address was; unwind.c knows this instruction
-    PUSH %eax
-    PUSH %edx
-    PUSH %ecx
-    PUSH %esi
-    PUSH %edi
-    PUSHF_CLI
+    SAVE_FIVE
     rdtsc
 .Lexit_closed:
     movl %fs:CALLS_TOP, %esi
@@ -393,15 +390,10 @@ trace_exit:
     cmpl FRAME_MARK(%esi), %ecx
     jne .Lodd
     movl FRAME_NODE(%esi), %edi
-    ADD64 NODE_OWN(%edi), NODE_OWN + 4(%edi)
+    ADD64 NODE_OWN, (%edi)
     movl FRAME_NODE - FRAME_SIZE(%esi), %ecx // the caller's node
-    SUB64 NODE_TRACING(%ecx), NODE_TRACING + 4(%ecx)
-    addl %fs:CALLS_CLOCK, %eax
-    adcl %fs:CALLS_CLOCK + 4, %edx
-    movl %eax, %fs:CALLS_CLOCK
-    movl %edx, %fs:CALLS_CLOCK + 4
-    subl FRAME_START(%esi), %eax
-    sbbl FRAME_START + 4(%esi), %edx
+    SUB64 NODE_TRACING, (%ecx)
+    END_FRAME
     jnz .Llong
     cmpl NODE_LONGEST(%edi), %eax
     ja .Llongest
@@ -409,23 +401,13 @@ trace_exit:
     cmpl NODE_SHORTEST(%edi), %eax
     jb .Lshortest
 .Lcompared:
-    movl FRAME_BACK(%esi), %eax
-    movl %eax, 24(%esp)
-    subl $FRAME_SIZE, %esi
-    movl %esi, %fs:CALLS_TOP
-    rdtsc
+    POP_FRAME
 .Lexit_opened:
-    SUB64 NODE_OWN(%ecx), NODE_OWN + 4(%ecx)
-    ADD64 NODE_TRACING(%ecx), NODE_TRACING + 4(%ecx)
-    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    SUB64 NODE_OWN, (%ecx)
+    ADD64 NODE_TRACING, (%ecx)
+    SUB64 %fs:CALLS_CLOCK
 .Lexit_done:
-    POPF
-    POP %edi
-    POP %esi
-    POP %ecx
-    POP %edx
-    POP %eax
-    ret
+    RETURN_FIVE
 
 .Lexit_rare:
     PUSHED_HERE 6
@@ -454,95 +436,45 @@ trace_exit:
     call call_trace_odd_return
     movl %eax, 24(%esp)
     jmp .Lexit_done
-    .cfi_endproc
-    .size trace_exit, . - trace_exit
+STUB_END trace_exit
 
 // Of trace_enter. The stack is as in trace_exit. The frame behind the innermost
 // one is free: there the time is kept.
 #define NOW (FRAME_SIZE + FRAME_START)
 
-    .balign 16
-    .global trace_leave
-    .type trace_leave, @function
-trace_leave:
-    .cfi_startproc
+STUB trace_leave
     pushl %eax // unwind.c knows this instruction
-    PUSH %eax
-    PUSH %edx
-    PUSH %ecx
-    PUSH %esi
-    PUSH %edi
-    PUSHF_CLI
+    SAVE_FIVE
     movl %fs:CALLS_TOP, %esi
     leal 24 - RETURN_ADDRESS(%esp), %ecx
     cmpl FRAME_MARK(%esi), %ecx
     jne .Lleave_odd
     movl %fs:CALLS_RING, %ecx
-.Lleave_reserve:
-    movl PLACE_AT(%ecx), %edi
-    rdtsc
-    movl %eax, NOW(%esi)
-    movl %edx, NOW + 4(%esi)
-    shrdl $ASM_TRACE_TIME_BITS, %edx, %eax
-    leal EXIT_BYTES(%edi), %edx
-    cmpl %eax, PLACE_EPOCH(%ecx)
-    jne .Lleave_make_room
-    cmpl PLACE_LIMIT(%ecx), %edx
-    ja .Lleave_make_room
-    movl %edi, %eax
-    cmpxchgl %edx, PLACE_AT(%ecx)
-    jne .Lleave_reserve
-    movl FRAME_FUNCTION(%esi), %eax
+    RESERVE leave, NOW, EXIT_BYTES
     movl %eax, EXIT_FUNCTION(%edi)
     movl NOW(%esi), %ecx
     movl NOW + 4(%esi), %edx
     movl %ecx, %eax
     shll $ASM_TRACE_TIME_SHIFT, %ecx
     orl $EXIT_HEAD, %ecx
-    addl %fs:CALLS_CLOCK, %eax
-    adcl %fs:CALLS_CLOCK + 4, %edx
-    movl %eax, %fs:CALLS_CLOCK
-    movl %edx, %fs:CALLS_CLOCK + 4
-    subl FRAME_START(%esi), %eax
-    sbbl FRAME_START + 4(%esi), %edx
+    END_FRAME
     movl %eax, EXIT_CYCLES(%edi)
     movl %edx, EXIT_CYCLES + 4(%edi)
     movl %ecx, (%edi)
 .Lleave_recorded:
-    movl FRAME_BACK(%esi), %eax
-    movl %eax, 24(%esp)
-    subl $FRAME_SIZE, %esi
-    movl %esi, %fs:CALLS_TOP
-    rdtsc
-    SUB64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
+    POP_FRAME
+    SUB64 %fs:CALLS_CLOCK
 .Lleave_done:
-    POPF
-    POP %edi
-    POP %esi
-    POP %ecx
-    POP %edx
-    POP %eax
-    ret
+    RETURN_FIVE
 
     PUSHED_HERE 6
-.Lleave_make_room:
-    movl %ecx, %eax
-    movl $EXIT_BYTES, %edx
-    call trace_ring_make_room
-    movl %fs:CALLS_RING, %ecx
-    testb %al, %al
-    jnz .Lleave_reserve
-    movl NOW(%esi), %eax // lost
-    movl NOW + 4(%esi), %edx
-    ADD64 %fs:CALLS_CLOCK, %fs:CALLS_CLOCK + 4
-    jmp .Lleave_recorded
+    MAKE_ROOM leave, NOW, EXIT_BYTES
 
 .Lleave_odd:
     call call_trace_odd_return
     movl %eax, 24(%esp)
     jmp .Lleave_done
-    .cfi_endproc
-    .size trace_leave, . - trace_leave
+STUB_END trace_leave
 
     .global trace_code_end
 trace_code_end:

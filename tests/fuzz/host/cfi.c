@@ -1,12 +1,12 @@
-// lib/cfi.c, cfi_sections.c and row_cache.c: reads sections of call
+// user/libread/cfi.c, cfi_sections.c and row_cache.c: reads sections of call
 // frame information and whole ELF files, and finds a row at each edge of every
 // function.
 #include "host.h"
 
 #include <string.h>
 
-#include "lib/cfi.h"
-#include "lib/row_cache.h"
+#include "user/libread/cfi.h"
+#include "user/libread/row_cache.h"
 
 #define ENTRIES_MAX 1024u
 

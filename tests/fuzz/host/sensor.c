@@ -1,12 +1,12 @@
-// lib/sensor_read.c and lib/sensor_fields.c: files of sensors with any content.
-// Nothing is read outside of the file, and every loop ends. If the first byte
-// is even, the header is made valid for the layout that the input has, so that
-// the data are reached.
+// user/libread/sensor_read.c and user/libread/sensor_fields.c: files of sensors
+// with any content. Nothing is read outside of the file, and every loop ends.
+// If the first byte is even, the header is made valid for the layout that the
+// input has, so that the data are reached.
 #include "host.h"
 
 #include <string.h>
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 static void read_fields(const char *text, u32 type)
 {

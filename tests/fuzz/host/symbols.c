@@ -1,10 +1,10 @@
-// lib/symbols.c: the symbols of an ELF file, nm's text, or (first byte odd) a
-// perf-PID.map. Compares symbols_find with a search through all symbols.
+// user/libread/symbols.c: the symbols of an ELF file, nm's text, or (first byte
+// odd) a perf-PID.map. Compares symbols_find with a search through all symbols.
 #include "host.h"
 
 #include <string.h>
 
-#include "lib/symbols.h"
+#include "user/libread/symbols.h"
 
 // The table is sorted, and its innermost symbols nest.
 static void check_table(const struct symbols *s, const u8 *bytes, size_t size)

@@ -16,8 +16,8 @@ struct aspace;
 struct trace_cpu;
 
 // Per-CPU data. In the kernel %fs selects this structure on every CPU, from the
-// first C instruction on (entry code reloads it). Assembly reads the first
-// members: keep arch/i386/cpu/offsets.h in step.
+// first C instruction on (entry code reloads it). The first is read at
+// %fs:0 (arch/i386/cpu).
 struct cpu {
     struct cpu *self;      // %fs:0
     struct thread *thread; // %fs:4, the running thread, never NULL

@@ -1,25 +1,8 @@
-// Statistics of the scheduler, threads and tasks.
+// Resource usage of threads and tasks.
 #pragma once
 
 #include "kernel/sched/thread.h"
 
-// Number of context switches since start-up, on all CPUs and on one. Any
-// context but NMI.
-u64 sched_switches(void);
-u64 sched_cpu_switches(u32 cpu);
-
-// A consistent snapshot of a thread. Any context but NMI.
-struct thread_statistics {
-    enum thread_state state;
-    u32 cpu, priority;
-    struct cpu_set affinity;
-    u64 voluntary, forced; // switches
-    u32 migrations, faults;
-    const char *wait_on; // NULL: it does not sleep
-};
-void thread_statistics(const struct thread *t, struct thread_statistics *out);
-
-// Resource usage of threads or tasks.
 struct resource_usage {
     u64 user, kernel;      // TSC cycles
     u64 voluntary, forced; // switches

@@ -2,7 +2,7 @@
 // records of any other ring. The kernel writes it, and overwrites it; but it
 // may be a file, too, that anybody wrote: what is read is copied first, then it
 // is checked that it was not overwritten meanwhile, then its size is checked.
-#include "lib/sensor_trace_read.h"
+#include "user/libread/sensor_trace_read.h"
 
 #include <strobe/trace.h>
 

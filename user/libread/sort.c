@@ -1,6 +1,6 @@
 // Heap sort (J. W. J. Williams 1964): slower than the fastest by a constant,
 // but with the same bound for every input, even corrupt or hostile ones.
-#include "lib/sort.h"
+#include "user/libread/sort.h"
 
 #include "lib/assert.h"
 #include "lib/string.h"

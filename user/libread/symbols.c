@@ -1,10 +1,11 @@
-// Symbol tables: see lib/symbols.h. First the entries are collected in the
-// input's order (by the reader for ELF or for nm's text); then they are sorted,
-// duplicates and labels inside functions are dropped, and ends are computed.
-#include "lib/symbols.h"
+// Symbol tables: see user/libread/symbols.h. First the entries are collected in
+// the input's order (by the reader for ELF or for nm's text); then they are
+// sorted, duplicates and labels inside functions are dropped, and ends are
+// computed.
+#include "user/libread/symbols.h"
 #include "lib/elf.h"
-#include "lib/sort.h"
 #include "lib/string.h"
+#include "user/libread/sort.h"
 
 // Flags of a symbol.
 #define LABEL 1u   // not a function by its type

@@ -1,4 +1,4 @@
-#include "lib/call_chain.h"
+#include "user/libread/call_chain.h"
 
 #include "lib/assert.h"
 #include "lib/string.h"

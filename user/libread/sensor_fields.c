@@ -1,8 +1,8 @@
 // Descriptions of sensors: the types of events and their fields, from a text
 // that its owner wrote and that may be anything.
-#include "lib/sensor_read.h"
 #include "lib/string.h"
 #include "lib/types.h"
+#include "user/libread/sensor_read.h"
 
 static const char *line_end(const char *at)
 {

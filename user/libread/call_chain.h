@@ -8,7 +8,7 @@
 // the chain continues with the code that the handler interrupted.
 #pragma once
 
-#include "lib/row_cache.h"
+#include "user/libread/row_cache.h"
 #include <strobe/kbox.h>
 
 struct chain_sample {

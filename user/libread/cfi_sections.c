@@ -1,8 +1,8 @@
 // Finds the two sections of an ELF file that hold call frame information.
 #include "lib/assert.h"
-#include "lib/cfi.h"
 #include "lib/elf.h"
 #include "lib/string.h"
+#include "user/libread/cfi.h"
 
 #include <zlib.h>
 

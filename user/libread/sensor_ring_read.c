@@ -2,11 +2,11 @@
 // spoil, at any time. All that is read is copied first, then it is checked that
 // it was not overwritten meanwhile, and only then it is believed: so what is
 // spoilt is the writer's work.
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
-#include "lib/sensor_trace_read.h"
 #include "lib/string.h"
 #include "lib/types.h"
+#include "user/libread/sensor_trace_read.h"
 
 // Ends the search for a record in a ring that is written faster than it is
 // read; more than the steps through a whole ring without one: a pad and what is

@@ -1,7 +1,7 @@
-// The events in the ring of a trace, for lib/sensor_ring_read.c.
+// The events in the ring of a trace, for user/libread/sensor_ring_read.c.
 #pragma once
 
-#include "lib/sensor_read.h"
+#include "user/libread/sensor_read.h"
 
 // Bytes of an event with its head and thread.
 #define SENSOR_TRACE_RECORD_MAX 148u

@@ -1,5 +1,5 @@
-#include "lib/sensor_read.h"
-#include "lib/sensor_trace_read.h"
+#include "user/libread/sensor_read.h"
+#include "user/libread/sensor_trace_read.h"
 
 #include "lib/string.h"
 #include "lib/types.h"

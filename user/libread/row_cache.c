@@ -1,4 +1,4 @@
-#include "lib/row_cache.h"
+#include "user/libread/row_cache.h"
 
 #include "lib/assert.h"
 

@@ -1,13 +1,13 @@
-// A cache of rows of call frame information (lib/cfi.h), by program and pc:
-// most samples are in code that was sampled before, and decoding a row from its
-// section again takes some thousand instructions.
+// A cache of rows of call frame information (user/libread/cfi.h), by program
+// and pc: most samples are in code that was sampled before, and decoding a row
+// from its section again takes some thousand instructions.
 //
 // Its results equal those of cfi_row_at, including "no information". Its memory
 // is limited to the table below; a row that hashes to a used slot replaces it.
 // Not thread-safe.
 #pragma once
 
-#include "lib/cfi.h"
+#include "user/libread/cfi.h"
 
 struct cfi_program {
     struct cfi_section sections[CFI_SECTIONS];

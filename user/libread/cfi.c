@@ -1,8 +1,8 @@
-#include "lib/cfi.h"
+#include "user/libread/cfi.h"
 
 #include "lib/assert.h"
-#include "lib/sort.h"
 #include "lib/string.h"
+#include "user/libread/sort.h"
 
 // Register numbers (i386 psABI, table 2.14).
 #define REGISTER_ESP 4
