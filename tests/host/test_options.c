@@ -50,6 +50,7 @@ static const struct tool lister = { .usage = "list things [OPTIONS] [COMMAND]",
 static int parse(const char *line)
 {
     static char copy[256], *argv[16];
+    static bool begun;
     int argc = 0;
 
     snprintf(copy, sizeof(copy), "list %s", line);
@@ -57,8 +58,11 @@ static int parse(const char *line)
         argv[argc++] = p;
     argv[argc] = NULL;
     memset(&s, 0, sizeof(s));
-    optind = 0; // glibc's getopt forgets where it was
-    getopt(1, argv, "+");
+    if (begun) { // glibc's getopt forgets where it was
+        optind = 0;
+        getopt(1, argv, "+");
+    }
+    begun = true; // before, the order is of the first call in options_parse
     return options_parse(&lister, argc, argv);
 }
 

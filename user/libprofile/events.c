@@ -31,7 +31,7 @@ static const char *add_name(struct event_names *n, const char *at, int length,
         return problem;
     }
     if (n->count == EVENTS_MAX) {
-        snprintf(problem, sizeof(problem), "%u at once at most", EVENTS_MAX);
+        snprintf(problem, sizeof(problem), "%d at once at most", EVENTS_MAX);
         return problem;
     }
     memcpy(n->name[n->count++], name, sizeof(name));
@@ -233,7 +233,7 @@ static const char *take_stacks(struct sprofile_options *o, const char *size)
     static char problem[64];
     uint32_t bytes = 0;
 
-    snprintf(problem, sizeof(problem), "SIZE is not a number from %u to %u",
+    snprintf(problem, sizeof(problem), "SIZE is not a number from %d to %d",
              SPROFILE_DEEP_LEAST, SPROFILE_DEEP_MOST);
     if (*size == ',' &&
         !decimal(size + 1, SPROFILE_DEEP_LEAST, SPROFILE_DEEP_MOST, &bytes))

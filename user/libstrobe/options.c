@@ -13,6 +13,7 @@
 #define SCREEN_LINES 25
 #define MESSAGE_LINES 3 // beside the help: an error message and the prompt
 #define GAP 3           // columns between an option and its meaning
+#define NAMES_SIZE 64   // bytes of "  -t, --task task_id"
 
 static const struct tool_option help = {
     .letter = 'h', .name = "help", .meaning = "Print this usage information"
@@ -71,14 +72,14 @@ static void print_words(FILE *out, const char *text, int column)
     }
 }
 
-// "  -t, --task task_id". Returns its length. A buffer of no size is for the
-// length only.
-static int name_option(char *out, size_t size, const struct tool_option *o)
+// "  -t, --task task_id". Returns its length.
+static int name_option(char out[NAMES_SIZE], const struct tool_option *o)
 {
     const char letter[] = { '-', o->letter, '\0' };
     const char *argument = o->argument ? o->argument : "";
 
-    return snprintf(out, size, "  %s%s%s%s%s%s", o->letter ? letter : "    ",
+    return snprintf(out, NAMES_SIZE, "  %s%s%s%s%s%s",
+                    o->letter ? letter : "    ",
                     o->letter && o->name ? ", " : "", o->name ? "--" : "",
                     o->name ? o->name : "",
                     *argument && !is_optional(o) ? " " : "", argument);
@@ -86,14 +87,14 @@ static int name_option(char *out, size_t size, const struct tool_option *o)
 
 static void print_option(FILE *out, const struct tool_option *o, int width)
 {
-    char names[64];
+    char names[NAMES_SIZE];
 
     if (!o->meaning)
         return;
     if (is_title(o)) {
         print_words(out, o->meaning, 0);
     } else {
-        name_option(names, sizeof(names), o);
+        name_option(names, o);
         fprintf(out, "%-*s", width, names);
         print_words(out, o->meaning, width);
     }
@@ -103,10 +104,11 @@ static void print_option(FILE *out, const struct tool_option *o, int width)
 static void print_help(FILE *out, const struct tool *tool)
 {
     struct tool_option own_help = help_of(tool);
-    int widest = name_option(NULL, 0, &own_help);
+    char names[NAMES_SIZE];
+    int widest = name_option(names, &own_help);
 
     for (const struct tool_option *o = tool->options; !is_end(o); o++) {
-        int width = o->meaning ? name_option(NULL, 0, o) : 0;
+        int width = o->meaning ? name_option(names, o) : 0;
         widest = width > widest ? width : widest;
     }
     fprintf(out, "Usage: %s\n", tool->usage);
@@ -286,16 +288,4 @@ int options_parse(const struct tool *tool, int argc, char *argv[])
         options_wrong(tool);
     }
     return optind;
-}
-
-uint32_t number_argument(const char *option, const char *text, uint32_t min,
-                         uint32_t max, void (*wrong)(void))
-{
-    uint32_t value;
-
-    if (decimal(text, min, max, &value))
-        return value;
-    complain("%s %s: not a number from %u to %u", option, text, min, max);
-    wrong();
-    exit(USAGE_STATUS);
 }

@@ -61,9 +61,3 @@ int options_parse(const struct tool *tool, int argc, char *argv[]);
 // message. If the help is too long for a screen with the message, the options
 // are left out.
 _Noreturn void options_wrong(const struct tool *tool);
-
-// For tools with getopt: returns the number that `text`, the argument of
-// `option`, is, from `min` to `max`. Otherwise prints a message, calls `wrong`,
-// which prints the usage, and ends the program.
-uint32_t number_argument(const char *option, const char *text, uint32_t min,
-                         uint32_t max, void (*wrong)(void));

@@ -10,7 +10,7 @@
 
 struct settings {
     struct trace_options options;
-    bool own_only;                 // -1: only what is done for the command
+    bool own_only;  // -1: only what is done for the command
     bool functions; // -F or -Z: those of `choice`
     struct function_choice choice;
     const char *output;
