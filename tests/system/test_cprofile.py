@@ -182,7 +182,7 @@ def test_usage(results):
                     "-f, and -p or -g: one at a time",
                     "a pattern follows the !", "now: reset takes nothing"):
         assert message in errors, message
-    assert errors.count("usage: cprofile") == 6
+    assert errors.count("Usage: cprofile") == 6
 
 
 def test_get_and_reset_reach_the_trace_of_another(results):

@@ -260,7 +260,7 @@ def results(request):
     ("missing", 127, "", "no such program"),
     ("no program", 126, "", "chmod +x"),
     ("no task", 1, "", "no such task"),
-    ("bad option", 2, "", "usage:"),
+    ("bad option", 2, "", "Usage:"),
     ("bad number", 2, "", "-F 0: not a number from 1 to"),
     ("bad number 2", 2, "", "--rows many"),
     ("nothing", 2, "", "nothing to profile: give a program or -t TASK"),

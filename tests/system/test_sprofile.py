@@ -248,7 +248,7 @@ def test_kernel_symbols(results):
     ("missing", 127, "nothing-of-that-name"),
     ("seconds", 2, "--for 5"),
     ("rows", 2, "--rows 5"),
-    ("bad option", 2, "usage:"),
+    ("bad option", 2, "Usage:"),
     ("bad percentage", 2, "not a percentage"),
     ("bad top", 2, "no JSON"),
     ("bad source", 1, "source"),

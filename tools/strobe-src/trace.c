@@ -9,13 +9,16 @@
 #include <limits.h>
 #include <string.h>
 
-static const char *thread, *cpu, *ctf, *out;
+static struct trace_choice choice;
+static const char *ctf, *out;
 static bool perfetto, dat;
 
 static const struct tool_option options[] = {
     { 't', "thread", "thread_id", "Report only events of this thread",
-      .text = &thread },
-    { 'c', "cpu", "cpu", "Report only events on this CPU", .text = &cpu },
+      .number = &choice.thread, .max = INT_MAX, .flag = &choice.by_thread },
+    { 'c', "cpu", "cpu", "Report only events on this CPU",
+      .number = &choice.cpu, .max = TRACE_CPUS_MAX - 1,
+      .flag = &choice.by_cpu },
     { 0, "perfetto", NULL, "A trace for ui.perfetto.dev", .flag = &perfetto },
     { 0, "ctf", "directory", "Common Trace Format, for babeltrace2",
       .text = &ctf },
@@ -35,19 +38,8 @@ static const struct tool tool = {
              "record`.\n",
 };
 
-static _Noreturn void wrong(void)
-{
-    options_wrong(&tool);
-}
-
 static const char *report(struct trace_file *f)
 {
-    struct trace_choice choice = { .by_thread = thread, .by_cpu = cpu };
-
-    if (thread)
-        choice.thread = number_argument("-t", thread, 0, INT_MAX, wrong);
-    if (cpu)
-        choice.cpu = number_argument("-c", cpu, 0, TRACE_CPUS_MAX - 1, wrong);
     return trace_report(stdout, f, &choice);
 }
 
@@ -89,15 +81,15 @@ static action choose(int argc, char *argv[], int *at)
     if (reports + sums + perfetto + dat + !!ctf != 1) {
         complain("trace: one of report, summary, --perfetto, --ctf and "
                  "--trace-dat, and a file");
-        wrong();
+        options_wrong(&tool);
     }
-    if ((thread || cpu) && !reports) {
+    if ((choice.by_thread || choice.by_cpu) && !reports) {
         complain("-t and -c are for report");
-        wrong();
+        options_wrong(&tool);
     }
     if (out && !perfetto && !dat) {
         complain("-o is for --perfetto and --trace-dat");
-        wrong();
+        options_wrong(&tool);
     }
     *at += reports || sums;
     return reports ? report : sums ? summary : ctf ? write_ctf : write_out;

@@ -1,10 +1,8 @@
 // cprofile [OPTIONS] [COMMAND...]: who called whom in the kernel, and how long
 // that took: functions and call paths, by tracing each call; docs/callprof.md.
-#define _GNU_SOURCE // getopt_long
 #include "cprofile.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,147 +10,67 @@
 #define ROWS_DEFAULT 20
 #define ROWS_UNSET UINT_MAX
 #define MIN_PERCENT 0.5 // of a path in the tree, without -n
-#define BYTES_MAX 65536
 #define ENTRIES_MAX 65536
 
-static const char usage_lines[] =
-    "usage: cprofile [options] [COMMAND [ARGUMENTS...]]\n"
-    "       cprofile get [options]    of the trace that runs\n"
-    "       cprofile reset            all its counts to 0\n";
-static const char options_text[] =
-    "Chooses functions of the kernel; without options all:\n"
-    "  -k            the kernel's (the default, and so far the only ones)\n"
-    "  -F PATTERN    those with such a name, 'sched_*', or file, "
-    "'kernel/mm/*'; "
-    "after !,\n"
-    "                without them, '!lib/*'. Several: -F P -F P, or -F P,P\n"
-    "  -Z BYTES      those of BYTES or more\n"
-    "  -D DEPTH      up to DEPTH calls within each other (256)\n"
-    "  -t TASK       only what this task does, without interrupts\n"
-    "  -1            only what COMMAND's own task does, without interrupts\n"
-    "  --arcs        counts who calls whom, without times and paths: cheaper\n"
-    "  --entries N   memory on each CPU, for N paths or arcs\n"
-    "Prints a table of functions and one of their call paths:\n"
-    "  -f            only that of functions\n"
-    "  -p            only that of paths\n"
-    "  -g            the paths as a tree: functions below their callers\n"
-    "  -T -c -a -O   sorted by own time (the default), calls, name, or not at "
-    "all\n"
-    "  -i            with -a, -O and -g: whole paths instead of indentation\n"
-    "  -n ROWS       length of each table; 0: everything (20; a tree: what has "
-    "0.5 %)\n"
-    "  --json        everything, as JSON, in TSC cycles\n"
-    "  -o FILE       write it to FILE, for strobe, as well\n"
-    "  --help        this text\n"
-    "Without COMMAND and -t: until ^C. Functions that have not returned are "
-    "marked.\n"
-    "The exit status is the command's (130 after ^C), or 0.\n";
+static struct settings settings = { .options.mode = CALLS_PATHS,
+                                    .rows = ROWS_UNSET };
+static bool kernel_only; // so far it always is
+static uint32_t sort = CALLS_BY_TIME;
 
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_lines, stderr);
-    fputs("The options: cprofile --help\n", stderr);
-    exit(USAGE_STATUS);
-}
-
-static void take_patterns(struct settings *s, char *list)
-{
-    const char *problem = add_patterns(&s->choice, s->patterns, list);
-
-    if (problem) {
-        complain("-F: %s", problem);
-        bad_usage();
-    }
-}
-
-static void take_option(struct settings *s, int c)
-{
-    switch (c) {
-    case 'k':
-        break;
-    case 'F':
-        take_patterns(s, optarg);
-        break;
-    case 'Z':
-        s->choice.bytes =
-            number_argument("-Z", optarg, 1, BYTES_MAX, bad_usage);
-        break;
-    case 'D':
-        s->options.depth =
-            number_argument("-D", optarg, 1, CALLS_DEPTH_MAX, bad_usage);
-        break;
-    case 't':
-        s->options.task = number_argument("-t", optarg, 1, INT_MAX, bad_usage);
-        break;
-    case '1':
-        s->own_only = true;
-        break;
-    case 'A':
-        s->options.mode = CALLS_ARCS;
-        break;
-    case 'E':
-        s->options.entries =
-            number_argument("--entries", optarg, 1, ENTRIES_MAX, bad_usage);
-        break;
-    case 'f':
-        s->functions_only = true;
-        break;
-    case 'p':
-        s->paths_only = true;
-        break;
-    case 'g':
-        s->tree = true;
-        break;
-    case 'T':
-        s->sort = CALLS_BY_TIME;
-        break;
-    case 'c':
-        s->sort = CALLS_BY_CALLS;
-        break;
-    case 'a':
-        s->sort = CALLS_BY_NAME;
-        break;
-    case 'O':
-        s->sort = CALLS_IN_ORDER;
-        break;
-    case 'i':
-        s->full_paths = true;
-        break;
-    case 'n':
-        s->rows = number_argument("-n", optarg, 0, INT_MAX, bad_usage);
-        break;
-    case 'j':
-        s->json = true;
-        break;
-    case 'o':
-        s->output = optarg;
-        break;
-    case 'h':
-        fputs(usage_lines, stdout);
-        fputs(options_text, stdout);
-        exit(EXIT_SUCCESS);
-    default: // getopt_long has printed a message
-        bad_usage();
-    }
-}
+static const struct tool_option options[] = {
+    { .meaning = "Chooses functions of the kernel; without options all:" },
+    { 'k', NULL, NULL, "The kernel's (the default, and so far the only ones)",
+      .flag = &kernel_only },
+    FUNCTION_OPTIONS(settings.choice),
+    { 'D', NULL, "DEPTH", "Up to DEPTH calls within each other (256)",
+      .number = &settings.options.depth, .min = 1, .max = CALLS_DEPTH_MAX },
+    { 't', NULL, "TASK", "Only what this task does, without interrupts",
+      .number = &settings.options.task, .min = 1, .max = INT_MAX },
+    { '1', NULL, NULL, "Only what COMMAND's own task does, without interrupts",
+      .flag = &settings.own_only },
+    { 0, "arcs", NULL, "Count who calls whom, without times and paths: cheaper",
+      .number = &settings.options.mode, .value = CALLS_ARCS },
+    { 0, "entries", "N", "Memory on each CPU, for N paths or arcs",
+      .number = &settings.options.entries, .min = 1, .max = ENTRIES_MAX },
+    { .meaning = "Prints a table of functions and one of their call paths:" },
+    { 'f', NULL, NULL, "Only that of functions",
+      .flag = &settings.functions_only },
+    { 'p', NULL, NULL, "Only that of paths", .flag = &settings.paths_only },
+    { 'g', NULL, NULL, "The paths as a tree: functions below their callers",
+      .flag = &settings.tree },
+    { 'T', NULL, NULL, "Sorted by own time (the default)", .number = &sort,
+      .value = CALLS_BY_TIME },
+    { 'c', NULL, NULL, "... by calls", .number = &sort,
+      .value = CALLS_BY_CALLS },
+    { 'a', NULL, NULL, "... by name", .number = &sort, .value = CALLS_BY_NAME },
+    { 'O', NULL, NULL, "... not at all", .number = &sort,
+      .value = CALLS_IN_ORDER },
+    { 'i', NULL, NULL, "With -a, -O and -g: whole paths instead of indentation",
+      .flag = &settings.full_paths },
+    { 'n', NULL, "ROWS",
+      "Length of each table; 0: everything (20; a tree: what has 0.5 %)",
+      .number = &settings.rows, .max = INT_MAX },
+    { 0, "json", NULL, "Everything, as JSON, in TSC cycles",
+      .flag = &settings.json },
+    { 'o', NULL, "FILE", "Write it to FILE, for strobe, as well",
+      .text = &settings.output },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "cprofile [OPTIONS] [COMMAND [ARGUMENTS...]]\n"
+             "       cprofile get [OPTIONS]    of the trace that runs\n"
+             "       cprofile reset            all its counts to 0",
+    .options = options,
+    .notes = "Without COMMAND and -t: until ^C. Functions that have not "
+             "returned are marked. The exit status is the command's (130 after "
+             "^C), or 0.\n",
+    .command = true,
+};
 
 static void parse(struct settings *s, int argc, char *argv[])
 {
-    static const struct option options[] = {
-        { "arcs", no_argument, NULL, 'A' },
-        { "entries", required_argument, NULL, 'E' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    int c;
-
-    // The + stops option parsing at the command's name.
-    while ((c = getopt_long(argc, argv, "+kF:Z:D:t:1fpgTcaOin:o:h", options,
-                            NULL)) != -1)
-        take_option(s, c);
-    s->choice.patterns = s->patterns;
-    s->command = argv + optind;
+    s->command = argv + options_parse(&tool, argc, argv);
+    s->sort = sort;
     if (s->tree && s->rows == ROWS_UNSET) {
         s->min = MIN_PERCENT;
         s->rows = 0;
@@ -169,7 +87,7 @@ static void check_run(const struct settings *s)
         complain("-f, and -p or -g: one at a time");
     else
         return;
-    bad_usage();
+    options_wrong(&tool);
 }
 
 static void check_get(const struct settings *s)
@@ -184,32 +102,31 @@ static void check_get(const struct settings *s)
                  "chosen when it began");
     else
         return;
-    bad_usage();
+    options_wrong(&tool);
 }
 
 int main(int argc, char *argv[])
 {
-    static struct settings s = { .options.mode = CALLS_PATHS,
-                                 .rows = ROWS_UNSET };
+    struct settings *s = &settings;
     const char *verb = argc > 1 ? argv[1] : "";
     int status;
 
-    s.argv = argv;
+    s->argv = argv;
     if (strcmp(verb, "reset") == 0) {
         if (argc == 2)
             return reset();
         complain("%s: reset takes nothing", argv[2]);
-        bad_usage();
+        options_wrong(&tool);
     }
     if (strcmp(verb, "get") == 0) {
         argv[1] = argv[0];
-        parse(&s, argc - 1, argv + 1);
-        check_get(&s);
-        status = get(&s);
+        parse(s, argc - 1, argv + 1);
+        check_get(s);
+        status = get(s);
     } else {
-        parse(&s, argc, argv);
-        check_run(&s);
-        status = run(&s);
+        parse(s, argc, argv);
+        check_run(s);
+        status = run(s);
     }
     if (fflush(stdout) == 0)
         return status;

@@ -9,9 +9,8 @@
 
 struct settings {
     struct calls_options options;
-    const char *patterns[PATTERNS_MAX];
-    struct function_choice choice; // its patterns are those
-    bool own_only;                 // -1: only what is done for the command
+    struct function_choice choice;
+    bool own_only; // -1: only what is done for the command
     bool functions_only, paths_only, tree, full_paths, arcs, json;
     enum call_sort sort;
     uint32_t rows;

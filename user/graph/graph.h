@@ -8,10 +8,9 @@
 
 struct settings {
     struct trace_options options;
-    const char *patterns[PATTERNS_MAX];
-    struct function_choice choice; // its patterns are those
-    bool own_only;                 // -1: only what is done for the command
-    uint64_t min_ns;
+    struct function_choice choice;
+    bool own_only; // -1: only what is done for the command
+    uint32_t min_ns;
     const char *output;
     char **command;
 };

@@ -1,7 +1,6 @@
 // kgmon [OPTIONS]: a histogram of the running kernel and its calls, for gprof.
 //
 // As BSD's kgmon; docs/callprof.md.
-#define _GNU_SOURCE // getopt_long
 #include "kgmon.h"
 
 #include "user/libprofile/choose_functions.h"
@@ -14,20 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATTERNS_MAX 64u
 #define RATE_MAX 100000
 
 static bool begins, stops, resets, asks, ends;
-static const char *dump_path, *rate_text, *source, *patterns_text;
+static const char *dump_path, *source;
+static struct function_choice choice;
+static uint32_t rate;
 
 static const struct tool_option options[] = {
     { 'b', "begin", NULL, "Begin in the background, or go on after -h",
       .flag = &begins },
     { 'f', "functions", "PATTERNS",
       "Which functions' calls: 'sched_*,kernel/mm/*,!lib/*' (all)",
-      .text = &patterns_text },
-    { 'F', "rate", "HZ", "Samples a second on each CPU (1000)",
-      .text = &rate_text },
+      .take = take_patterns, .arg = &choice },
+    { 'F', "rate", "HZ", "Samples a second on each CPU (1000)", .number = &rate,
+      .min = 1, .max = RATE_MAX },
     { 'S', "source", "SOURCE", "Sample source (the best one)",
       .text = &source },
     { 'h', "halt", NULL, "Stop for a while", .flag = &stops },
@@ -47,33 +47,17 @@ static const struct tool tool = {
 
 // --- beginning --------------------------------------------------------------
 
-static uint32_t *choose(uint32_t *count)
-{
-    static const char *patterns[PATTERNS_MAX];
-    struct function_choice choice = { 0 };
-    char *list = strdup(patterns_text ? patterns_text : "");
-
-    if (!list)
-        fail(1, "not enough memory");
-    const char *problem = add_patterns(&choice, patterns, list);
-    if (problem)
-        fail(1, "-f: %s", problem);
-    return choose_functions(&choice, 'f', count);
-}
-
 static int begin(void)
 {
-    struct kgmon_begin b = { .calls.mode = CALLS_ARCS };
+    struct kgmon_begin b = { .calls.mode = CALLS_ARCS,
+                             .samples.rate_hz = rate };
 
-    if (rate_text && !decimal(rate_text, 1, RATE_MAX, &b.samples.rate_hz)) {
-        complain("-F %s: not a number from 1 to 100000", rate_text);
-        options_wrong(&tool);
-    }
     if (source && strlen(source) >= sizeof(b.samples.source))
         fail(1, "-S %s: %s", source, kbox_problem(ENOENT));
     snprintf(b.samples.source, sizeof(b.samples.source), "%s",
              source ? source : "");
-    b.calls.functions = (uint32_t)(uintptr_t)choose(&b.calls.function_count);
+    b.calls.functions = (uint32_t)(uintptr_t)choose_functions(
+        &choice, 'f', &b.calls.function_count);
     return background_begin(&b);
 }
 

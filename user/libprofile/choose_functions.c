@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PATTERNS_MAX 64u
 #define NODE "system.functions"
 
 const struct functions *kernel_functions(void)
@@ -29,16 +30,18 @@ const struct functions *kernel_functions(void)
     return &all;
 }
 
-const char *add_patterns(struct function_choice *choice, const char **list,
-                         char *text)
+const char *take_patterns(void *choice, char *text)
 {
-    choice->patterns = list;
+    static const char *list[PATTERNS_MAX]; // of the program's one choice
+    struct function_choice *c = choice;
+
+    c->patterns = list;
     for (char *p = strtok(text, ","); p; p = strtok(NULL, ",")) {
-        if (choice->pattern_count == PATTERNS_MAX)
+        if (c->pattern_count == PATTERNS_MAX)
             return "there are too many patterns (64 at most)";
         if (strcmp(p, "!") == 0)
             return "a pattern follows the !";
-        list[choice->pattern_count++] = p;
+        list[c->pattern_count++] = p;
     }
     return NULL;
 }

@@ -2,10 +2,7 @@
 
 #include "header.h"
 #include "sources.h"
-#include "user/libstrobe/options.h"
-
 #include <errno.h>
-#include <getopt.h>
 #include <string.h>
 #include <sys/auxv.h>
 
@@ -20,43 +17,50 @@ static bool is_named(const struct event_names *n, const char *name)
     return false;
 }
 
-static bool add_name(struct event_names *n, char option, const char *at,
-                     int length, size_t room)
+static const char *add_name(struct event_names *n, const char *at, int length,
+                            size_t room)
 {
+    static char problem[SPROFILE_EVENT_NAME + 16];
     char name[SPROFILE_EVENT_NAME] = "";
 
-    if ((size_t)length >= room) {
-        complain("-%c %.*s: name too long", option, length, at);
-        return false;
-    }
+    if ((size_t)length >= room)
+        return "a name is too long";
     memcpy(name, at, length);
     if (is_named(n, name)) {
-        complain("-%c %s: given twice", option, name);
-        return false;
+        snprintf(problem, sizeof(problem), "%s is given twice", name);
+        return problem;
     }
     if (n->count == EVENTS_MAX) {
-        complain("-%c: %u at once at most", option, EVENTS_MAX);
-        return false;
+        snprintf(problem, sizeof(problem), "%d at once at most", EVENTS_MAX);
+        return problem;
     }
     memcpy(n->name[n->count++], name, sizeof(name));
-    return true;
+    return NULL;
 }
 
-bool event_names_add(struct event_names *n, char option, const char *list,
-                     size_t room)
+static const char *add_names(struct event_names *n, const char *list,
+                             size_t room)
 {
     for (const char *at = list;; at++) {
         size_t length = strcspn(at, ",");
-        if (length == 0) {
-            complain("-%c '%s': a name is missing", option, list);
-            return false;
-        }
-        if (!add_name(n, option, at, length, room))
-            return false;
+        const char *problem =
+            length == 0 ? "a name is missing" : add_name(n, at, length, room);
+        if (problem)
+            return problem;
         at += length;
         if (*at == '\0')
-            return true;
+            return NULL;
     }
+}
+
+const char *sampling_take_sources(void *names, char *list)
+{
+    return add_names(names, list, SPROFILE_SOURCE_NAME);
+}
+
+const char *sampling_take_events(void *names, char *list)
+{
+    return add_names(names, list, SPROFILE_EVENT_NAME);
 }
 
 // --- selection --------------------------------------------------------------
@@ -204,33 +208,53 @@ const char *event_name(const struct event *e)
     return perf_event_name(&e->info);
 }
 
-// Rounded up to what the kernel takes.
-static uint32_t stack_size(const char *text, void (*wrong)(void))
-{
-    uint32_t bytes = number_argument("-g=dwarf,SIZE", text, SPROFILE_DEEP_LEAST,
-                                     SPROFILE_DEEP_MOST, wrong);
+// --- options ----------------------------------------------------------------
 
-    return (bytes + 7) & ~7u;
+const char *sampling_take_random(void *options, char *none)
+{
+    struct sprofile_options *o = options;
+
+    (void)none;
+    o->flags |= SPROFILE_O_RANDOM | SPROFILE_O_NO_FIXED;
+    return NULL;
 }
 
-bool events_chain_option(char *const argv[], int *letter,
-                         struct sprofile_options *o, void (*wrong)(void))
+const char *sampling_take_fixed(void *options, char *none)
 {
-    const char *word = argv[optind];
+    struct sprofile_options *o = options;
 
-    if (!word || word[0] != '-' || (word[1] != 'g' && word[1] != 'G'))
-        return false;
-    if (strcmp(word + 2, "=lbr") == 0) {
-        o->flags = (o->flags & ~SPROFILE_O_DEEP) | SPROFILE_O_LBR;
-        o->stack_bytes = 0;
-    } else if (strncmp(word + 2, "=dwarf", 6) == 0 &&
-               (word[8] == '\0' || word[8] == ',')) {
-        o->flags = (o->flags & ~SPROFILE_O_LBR) | SPROFILE_O_DEEP;
-        o->stack_bytes = word[8] == ',' ? stack_size(word + 9, wrong) : 0;
-    } else {
-        return false;
-    }
-    optind++;
-    *letter = word[1];
-    return true;
+    (void)none;
+    o->flags &= ~(uint32_t)(SPROFILE_O_RANDOM | SPROFILE_O_NO_FIXED);
+    return NULL;
+}
+
+static const char *take_stacks(struct sprofile_options *o, const char *size)
+{
+    static char problem[64];
+    uint32_t bytes = 0;
+
+    snprintf(problem, sizeof(problem), "SIZE is not a number from %d to %d",
+             SPROFILE_DEEP_LEAST, SPROFILE_DEEP_MOST);
+    if (*size == ',' &&
+        !decimal(size + 1, SPROFILE_DEEP_LEAST, SPROFILE_DEEP_MOST, &bytes))
+        return problem;
+    o->flags = (o->flags & ~SPROFILE_O_LBR) | SPROFILE_O_DEEP;
+    o->stack_bytes = (bytes + 7) & ~7u; // what the kernel takes
+    return NULL;
+}
+
+const char *sampling_take_calls(void *options, char *how)
+{
+    struct sprofile_options *o = options;
+
+    o->flags |= SPROFILE_O_STACKS;
+    if (!how)
+        return NULL;
+    if (strncmp(how, "dwarf", 5) == 0 && (how[5] == '\0' || how[5] == ','))
+        return take_stacks(o, how + 5);
+    if (strcmp(how, "lbr") != 0)
+        return "not dwarf, dwarf,SIZE or lbr";
+    o->flags = (o->flags & ~SPROFILE_O_DEEP) | SPROFILE_O_LBR;
+    o->stack_bytes = 0;
+    return NULL;
 }

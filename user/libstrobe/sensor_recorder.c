@@ -21,15 +21,16 @@ uint64_t recorder_now_ns(void)
     return (uint64_t)t.tv_sec * NS + (uint64_t)t.tv_nsec;
 }
 
-uint64_t recorder_duration(const char *text)
+const char *recorder_take_duration(void *ns, char *text)
 {
     char *end;
     double seconds = strtod(text, &end);
 
     if (end == text || *end || !(seconds * NS >= DURATION_MIN_NS) ||
         seconds > 3600)
-        return 0;
-    return (uint64_t)(seconds * NS);
+        return "not a number of seconds from 0.001 to 3600";
+    *(uint64_t *)ns = (uint64_t)(seconds * NS);
+    return NULL;
 }
 
 // --- chunks -----------------------------------------------------------------

@@ -54,9 +54,9 @@ struct sensor_recorder {
 
 // ns since the machine's start.
 uint64_t recorder_now_ns(void);
-// Parses seconds with up to nine decimals, from 1 ms to 3600 s. 0: the text is
-// no such time.
-uint64_t recorder_duration(const char *text);
+// For struct tool_option's `take`: sets a uint64_t, `ns`, to the seconds with
+// up to nine decimals, from 1 ms to 3600 s. Returns NULL, or what is wrong.
+const char *recorder_take_duration(void *ns, char *text);
 
 // Adds a sensor, which may not exist yet. NULL: no memory.
 struct sensor_source *recorder_add(struct sensor_recorder *r, const char *path);

@@ -15,11 +15,12 @@
 #define ROWS_DEFAULT 20
 
 static bool json, total;
-static const char *rows_text, *event;
+static uint32_t rows = ROWS_DEFAULT;
+static const char *event;
 
 static const struct tool_option options[] = {
-    { 'n', "rows", "N", "Length of the table (20); 0: all",
-      .text = &rows_text },
+    { 'n', "rows", "N", "Length of the table (20); 0: all", .number = &rows,
+      .max = INT_MAX },
     { 'T', "total", NULL, "Functions including their callees", .flag = &total },
     { 'j', "json", NULL, "Everything, as JSON", .flag = &json },
     { 'e', "event", "NAME", "The event, of files with several",
@@ -34,18 +35,6 @@ static const struct tool tool = {
              "difference.\n",
     .options = options,
 };
-
-static uint32_t rows(void)
-{
-    uint32_t n;
-
-    if (!rows_text)
-        return ROWS_DEFAULT;
-    if (decimal(rows_text, 0, INT_MAX, &n))
-        return n;
-    complain("--rows %s: not a number from 0 to %d", rows_text, INT_MAX);
-    options_wrong(&tool);
-}
 
 static bool is_kernel_of(const struct image *m)
 {
@@ -117,7 +106,6 @@ int diff(int argc, char *argv[])
 {
     struct diff d;
     int at = options_parse(&tool, argc, argv);
-    uint32_t limit = rows();
     const char *problem = diff_init(&d, total, argc - at, argv + at);
 
     if (problem) {
@@ -129,7 +117,7 @@ int diff(int argc, char *argv[])
     if (json)
         diff_json(stdout, &d);
     else
-        diff_print(stdout, &d, limit);
+        diff_print(stdout, &d, rows);
     diff_free(&d);
     return 0;
 }

@@ -9,7 +9,8 @@
 struct settings {
     struct sprofile_options options;    // of the sessions, common to all
     struct event_names sources, events; // -s, -e
-    uint32_t seconds;                   // -m: capacity of the buffers
+    uint32_t ring_seconds;              // -m: capacity of the buffers
+    uint32_t period;                    // -c
     uint32_t task;                      // -t; 0: start `command`
     char **command;
     const char *output; // -o: a perf.data file, or NULL

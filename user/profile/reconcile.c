@@ -10,7 +10,6 @@
 #include "user/libstrobe/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -19,88 +18,59 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RATE_MAX 100000
 #define RATE_DEFAULT 4000
 // Of each CPU: a second and more, in which the symbols are loaded at the first
 // sample of a program, by code that is traced.
 #define RING_BYTES (4u << 20)
-#define RING_SECONDS_MAX 3600
 #define ROWS_DEFAULT 20
 #define EXPECTED_LEAST 10 // samples of 1 %: fewer would agree with anything
 
-static const char usage_text[] =
-    "usage: profile reconcile [options] COMMAND [ARGUMENTS...]\n"
-    "Samples the kernel and traces its calls while the command runs, and "
-    "compares the\n"
-    "shares of its functions.\n"
-    "  -F HZ       samples a second on each CPU (4000)\n"
-    "  -s SOURCE   sample source (the best one)\n"
-    "  -m SECONDS  size of the buffers, in seconds of samples (4 MiB a CPU)\n"
-    "  --rows N    length of the table; 0: everything (20, of 1 % and more)\n"
-    "  --json      everything as JSON; times are TSC cycles\n"
-    "  --help      this text\n"
-    "The exit status is the command's.\n";
-
-struct reconcile_settings {
+static struct reconcile_settings {
     struct sprofile_options options;
     struct event_names sources;
     uint32_t seconds, rows;
     bool json;
     char **command;
+} settings = {
+    .options = { .flags = SPROFILE_O_STACKS | SPROFILE_O_RANDOM,
+                 .rate_hz = RATE_DEFAULT },
+    .rows = ROWS_DEFAULT,
 };
 
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_text, stderr);
-    exit(USAGE_STATUS);
-}
+static const struct tool_option options[] = {
+    { 'F', NULL, "HZ", "Samples a second on each CPU (4000)",
+      .number = &settings.options.rate_hz, .min = 1, .max = SAMPLING_RATE_MAX },
+    { 's', NULL, "SOURCE", "Sample source (the best one)",
+      .take = sampling_take_sources, .arg = &settings.sources },
+    { 'm', NULL, "SECONDS",
+      "Size of the buffers, in seconds of samples (4 MiB a CPU)",
+      .number = &settings.seconds, .min = 1, .max = SAMPLING_RING_SECONDS_MAX },
+    { 0, "rows", "N",
+      "Length of the table; 0: everything (20, of 1 % and more)",
+      .number = &settings.rows, .max = INT_MAX },
+    { 0, "json", NULL, "Everything as JSON; times are TSC cycles",
+      .flag = &settings.json },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "profile reconcile [OPTIONS] COMMAND [ARGUMENTS...]",
+    .options = options,
+    .notes = "Samples the kernel and traces its calls while the command runs, "
+             "and compares the shares of its functions. The exit status is "
+             "the command's.\n",
+    .command = true,
+};
 
 static void parse(struct reconcile_settings *s, int argc, char *argv[])
 {
-    static const struct option options[] = {
-        { "rows", required_argument, NULL, 'N' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    int c;
-
-    while ((c = getopt_long(argc, argv, "+F:s:m:h", options, NULL)) != -1) {
-        switch (c) {
-        case 'F':
-            s->options.rate_hz =
-                number_argument("-F", optarg, 1, RATE_MAX, bad_usage);
-            break;
-        case 's':
-            if (!event_names_add(&s->sources, c, optarg,
-                                 sizeof(s->options.source)))
-                bad_usage();
-            break;
-        case 'm':
-            s->seconds =
-                number_argument("-m", optarg, 1, RING_SECONDS_MAX, bad_usage);
-            break;
-        case 'N':
-            s->rows = number_argument("--rows", optarg, 0, INT_MAX, bad_usage);
-            break;
-        case 'j':
-            s->json = true;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            exit(EXIT_SUCCESS);
-        default: // getopt_long has printed a message
-            bad_usage();
-        }
-    }
-    s->command = argv + optind;
+    s->command = argv + options_parse(&tool, argc, argv);
     if (!s->command[0])
         complain("nothing to profile: give a command");
     else if (s->sources.count > 1)
         complain("-s: one source");
     else
         return;
-    bad_usage();
+    options_wrong(&tool);
 }
 
 // --- the run ----------------------------------------------------------------
@@ -338,31 +308,27 @@ static void print_json(const struct run *r, const struct reconciliation *c)
 
 int run_reconcile(int argc, char *argv[])
 {
-    struct reconcile_settings s = {
-        .options = { .flags = SPROFILE_O_STACKS | SPROFILE_O_RANDOM,
-                     .rate_hz = RATE_DEFAULT },
-        .rows = ROWS_DEFAULT,
-    };
+    struct reconcile_settings *s = &settings;
     static struct run r;
     static const struct event_names no_events;
     struct call_paths paths;
     struct reconciliation result;
 
-    parse(&s, argc, argv);
-    if (!events_choose(&r.events, &s.options, &s.sources, &no_events))
-        bad_usage();
-    run(&s, &r);
+    parse(s, argc, argv);
+    if (!events_choose(&r.events, &s->options, &s->sources, &no_events))
+        options_wrong(&tool);
+    run(s, &r);
     const char *problem =
         call_paths_merge(&paths, r.trace, (const void *)(r.trace + 1), -1);
     if (problem)
         fail(1, "the kernel's records: %s", problem);
     if (!reconcile(&result, &r.events.list[0].samples, r.functions, &paths))
         fail(1, "not enough memory, or the kernel's symbols cannot be read");
-    if (s.json) {
+    if (s->json) {
         print_json(&r, &result);
     } else {
         print_header(&r, &result);
-        print_table(&s, &result);
+        print_table(s, &result);
     }
     return events_status(&r.events, r.status);
 }

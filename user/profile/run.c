@@ -28,7 +28,7 @@ static void on_interrupt(int signal)
 
 static void begin(const struct settings *s, uint32_t flags, struct result *r)
 {
-    uint32_t bytes = events_ring_bytes(&s->options, s->seconds);
+    uint32_t bytes = events_ring_bytes(&s->options, s->ring_seconds);
 
     for (uint32_t i = 0; i < r->events.count; i++)
         r->events.list[i].asked.ring_bytes = bytes;

@@ -5,15 +5,14 @@
 #include "user/libprofile/multiplexed.h"
 #include "user/libstrobe/child.h"
 #include "user/libstrobe/core_clock.h"
+#include "user/libstrobe/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE_STATUS 2
 #define NAME_WIDTH (SPROFILE_EVENT_NAME + 1)
 
 #define DEFAULT_EVENTS                                                     \
@@ -21,94 +20,65 @@
     "page-faults,system-calls,cycles,instructions,branches,branch-misses," \
     "cache-references,cache-misses"
 
-static const char usage_text[] =
-    "usage: profile stat [options] PROGRAM [ARGUMENTS...]\n"
-    "  -e EVENT,...   events (default: most of these):\n"
-    "                 task-clock, user-time, kernel-time, context-switches,\n"
-    "                 cpu-migrations, page-faults, system-calls, as the "
-    "kernel\n"
-    "                 knows them; and of the CPU's performance counters\n"
-    "                 cycles, ref-cycles, instructions, branches, "
-    "branch-misses,\n"
-    "                 cache-references, cache-misses, and by CPU model others\n"
-    "                 (sysinfo system.profile.events), rNNMM (event NN, unit\n"
-    "                 mask MM), with :u or :k in one mode only\n"
-    "  --no-children  without child tasks\n"
-    "  --json         the counts as JSON\n"
-    "  --help         this text\n"
-    "Up to 16 events. If they exceed the counters they are multiplexed: "
-    "counts\n"
-    "are then estimates, with 95 % intervals. The exit status is the "
-    "program's. "
-    "(For\n"
-    "a program named stat: profile ./stat, or its path.)\n";
-
-struct stat_settings {
+static struct stat_settings {
     struct sprofile_count_options options;
-    bool json;
+    bool alone, json;
     char **command;
-};
-
-static _Noreturn void bad_usage(void)
-{
-    fputs(usage_text, stderr);
-    exit(USAGE_STATUS);
-}
+} settings;
 
 // Adds the events of a list "a,b,c"; several -e options accumulate.
-static void add_events(struct sprofile_count_options *o, const char *list)
+static const char *take_events(void *options, char *list)
 {
+    struct sprofile_count_options *o = options;
+
     do {
         size_t size = strcspn(list, ",");
-        if (o->events == SPROFILE_COUNTS_MAX) {
-            complain("-e: %u events at most", SPROFILE_COUNTS_MAX);
-            bad_usage();
-        }
-        if (size == 0 || size >= sizeof(o->event[0])) {
-            complain("-e %s: invalid event name", list);
-            bad_usage();
-        }
+        if (o->events == SPROFILE_COUNTS_MAX)
+            return "16 events at most";
+        if (size == 0 || size >= sizeof(o->event[0]))
+            return "invalid event name";
         memcpy(o->event[o->events++], list, size);
         list += size;
         list += *list == ',';
     } while (*list != '\0');
+    return NULL;
 }
+
+static const struct tool_option options[] = {
+    { 'e', NULL, "EVENT,...",
+      "Events (default: most of these): task-clock, user-time, kernel-time, "
+      "context-switches, cpu-migrations, page-faults, system-calls, as the "
+      "kernel knows them; and of the CPU's performance counters cycles, "
+      "ref-cycles, instructions, branches, branch-misses, cache-references, "
+      "cache-misses, and by CPU model others (sysinfo system.profile.events), "
+      "rNNMM (event NN, unit mask MM), with :u or :k in one mode only",
+      .take = take_events, .arg = &settings.options },
+    { 0, "no-children", NULL, "Without child tasks", .flag = &settings.alone },
+    { 0, "json", NULL, "The counts as JSON", .flag = &settings.json },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "profile stat [OPTIONS] PROGRAM [ARGUMENTS...]",
+    .options = options,
+    .notes = "Up to 16 events. If they exceed the counters they are "
+             "multiplexed: counts are then estimates, with 95 % intervals. The "
+             "exit status is the program's. (For a program named stat: profile "
+             "./stat, or its path.)\n",
+    .command = true,
+};
 
 static void parse(struct stat_settings *s, int argc, char *argv[])
 {
-    static const struct option options[] = {
-        { "no-children", no_argument, NULL, 'o' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    int c;
+    static char defaults[] = DEFAULT_EVENTS;
 
-    s->options.flags = SPROFILE_O_FROM_EXEC | SPROFILE_O_CHILDREN;
-    while ((c = getopt_long(argc, argv, "+e:h", options, NULL)) != -1) {
-        switch (c) {
-        case 'e':
-            add_events(&s->options, optarg);
-            break;
-        case 'o':
-            s->options.flags &= ~SPROFILE_O_CHILDREN;
-            break;
-        case 'j':
-            s->json = true;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            exit(EXIT_SUCCESS);
-        default: // getopt_long has printed a message
-            bad_usage();
-        }
-    }
+    s->command = argv + options_parse(&tool, argc, argv);
+    s->options.flags =
+        SPROFILE_O_FROM_EXEC | (s->alone ? 0 : SPROFILE_O_CHILDREN);
     if (s->options.events == 0)
-        add_events(&s->options, DEFAULT_EVENTS);
-    s->command = argv + optind;
+        take_events(&s->options, defaults);
     if (!s->command[0]) {
         complain("nothing to count: give a program");
-        bad_usage();
+        options_wrong(&tool);
     }
 }
 
@@ -297,33 +267,33 @@ static void check_events(const struct stat_settings *s,
         if (counts->count[i].kind != SPROFILE_COUNT_UNKNOWN)
             continue;
         complain("-e %s: no such event", s->options.event[i]);
-        bad_usage();
+        options_wrong(&tool);
     }
 }
 
 int run_stat(int argc, char *argv[])
 {
-    struct stat_settings s = { 0 };
+    struct stat_settings *s = &settings;
     struct child child;
     struct profile_session session;
     struct sprofile_counts counts;
 
-    parse(&s, argc, argv);
-    child_start(&child, s.command);
-    if (profile_count_begin(&session, child.pid, &s.options) < 0)
+    parse(s, argc, argv);
+    child_start(&child, s->command);
+    if (profile_count_begin(&session, child.pid, &s->options) < 0)
         fail(1, "task %d: %s", child.pid,
              errno == EUSERS ? "16 programs are being counted already"
                              : kbox_problem(errno));
     read_counts(&session, &counts);
-    check_events(&s, &counts);
+    check_events(s, &counts);
     child_go(&child);
     int status = child_end(&child);
     read_counts(&session, &counts);
     profile_end(&session);
-    if (s.json)
-        print_json(&s, &child, &counts);
+    if (s->json)
+        print_json(s, &child, &counts);
     else
-        print(&s, &child, &counts);
+        print(s, &child, &counts);
     free(child.path);
     return status;
 }

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PORT_TEXT "7876"
+#define PORT 7876
 #define RESEND_MS 100
 #define RESEND_SERIAL_MS 1500
 #define AHEAD_SERIAL 8 // datagrams; they take 1 s at 115200 bit/s
@@ -33,11 +33,13 @@
 #define MESSAGE_MS 10000 // between two messages about rejected datagrams
 #define CANNOT_RUN 126   // exit status, as in shells
 
-static const char *port_text = PORT_TEXT, *device;
+static uint32_t port = PORT;
+static const char *device;
 static bool once;
 
 static const struct tool_option options[] = {
-    { 'p', "port", "port", "The UDP port (" PORT_TEXT ")", .text = &port_text },
+    { 'p', "port", "port", "The UDP port (7876)", .number = &port, .min = 1,
+      .max = UINT16_MAX },
     { 'd', "device", "device", "A serial line instead (/dev/ttyS1)",
       .text = &device },
     { '1', "once", NULL, "Exit after the first session", .flag = &once },
@@ -260,9 +262,9 @@ static void serve(void)
 
 // --- start ------------------------------------------------------------------
 
-static void open_link(uint16_t port)
+static void open_link(void)
 {
-    if (!device && link_open_udp(&link_, port) < 0)
+    if (!device && link_open_udp(&link_, (uint16_t)port) < 0)
         fail(1, "port %u: %s", port, strerror(errno));
     if (!device || link_open_serial(&link_, device) == 0)
         return;
@@ -277,20 +279,15 @@ static void open_link(uint16_t port)
 int main(int argc, char *argv[])
 {
     char key[REMOTE_KEY_TEXT];
-    uint32_t port;
 
     options_parse(&tool, argc, argv);
-    if (!decimal(port_text, 1, UINT16_MAX, &port)) {
-        complain("-p %s: not a port", port_text);
-        options_wrong(&tool);
-    }
     link_.take = take;
     server.send = send_out;
     server.random = draw;
     server.resend_ms = device ? RESEND_SERIAL_MS : RESEND_MS;
     server.ahead_max = device ? AHEAD_SERIAL : 0;
     watch_signals();
-    open_link((uint16_t)port);
+    open_link();
     draw(NULL, server.key, sizeof(server.key));
     remote_key_print(key, server.key);
     if (device)

@@ -1,40 +1,48 @@
 // schedtest [OPTIONS] [TEST...]: does the scheduler keep its promises?
 #include "schedtest.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "user/libstrobe/options.h"
 #include "user/libstrobe/strobe.h"
 
-static const char help[] =
-    "Usage: schedtest [OPTIONS] [TEST...]: does the scheduler keep its "
-    "promises?\n"
-    "\n"
-    "  fair      equal CPU-bound threads get equal CPU time, to 2 %\n"
-    "  latency   an interactive thread beside many CPU-bound ones runs within\n"
-    "            2 ms of its wake-up, once it has been seen to sleep\n"
-    "  nice      threads get the shares that nice says, to 1 % of the CPU\n"
-    "  users     two users, one with many threads, get equal CPU time with "
-    "the\n"
-    "            kernel argument fair=user; else their threads do, to 1 %\n"
-    "  hide      a program that sleeps across the ticks of a clock is seen by\n"
-    "            statclock, which ticks at random, and by the ledger\n"
-    "\n"
-    "Without TEST: all of them. CPU times are those of the kernel's ledger.\n"
-    "\n"
-    "  -s, --seconds N   how long each measurement takes (10)\n"
-    "  -t, --threads N   fair: how many threads (one more than CPUs; then two\n"
-    "                    for each CPU, and one more); users: those of one user "
-    "(20)\n"
-    "  -b, --busy N      latency: CPU-bound threads for each CPU (8)\n"
-    "  -h, --help        this text\n"
-    "\n"
-    "The exit status is 0 if every promise is kept, 1 if one is broken, 2 if\n"
-    "it could not be measured.\n";
+#define MOST 100000
 
-static int seconds = 10, threads, busy = 8;
+static uint32_t seconds = 10, threads, busy = 8;
+
+static const struct tool_option options[] = {
+    { 's', "seconds", "N", "How long each measurement takes (10)",
+      .number = &seconds, .min = 1, .max = MOST },
+    { 't', "threads", "N",
+      "fair: how many threads (one more than CPUs; then two for each CPU, and "
+      "one more); users: those of one user (20)",
+      .number = &threads, .min = 1, .max = MOST },
+    { 'b', "busy", "N", "latency: CPU-bound threads for each CPU (8)",
+      .number = &busy, .min = 1, .max = MOST },
+    { 0 },
+};
+static const struct tool tool = {
+    .usage = "schedtest [OPTIONS] [TEST...]",
+    .options = options,
+    .notes =
+        "Does the scheduler keep its promises? TEST (default: all of them):\n"
+        "  fair      equal CPU-bound threads get equal CPU time, to 2 %\n"
+        "  latency   an interactive thread beside many CPU-bound ones runs "
+        "within\n"
+        "            2 ms of its wake-up, once it has been seen to sleep\n"
+        "  nice      threads get the shares that nice says, to 1 % of the CPU\n"
+        "  users     two users, one with many threads, get equal CPU time with "
+        "the\n"
+        "            kernel argument fair=user; else their threads do, to 1 %\n"
+        "  hide      a program that sleeps across the ticks of a clock is seen "
+        "by\n"
+        "            statclock, which ticks at random, and by the ledger\n"
+        "CPU times are those of the kernel's ledger. The exit status is 0 if "
+        "every promise is kept, 1 if one is broken, 2 if it could not be "
+        "measured.\n",
+};
 
 static bool run_fair(void)
 {
@@ -87,47 +95,14 @@ static bool run(const char *name)
     return ok;
 }
 
-static int positive(const char *text)
-{
-    uint32_t n;
-    if (!decimal(text, 1, 100000, &n))
-        fail(2, "%s is not a number from 1 to 100000", text);
-    return (int)n;
-}
-
 int main(int argc, char *argv[])
 {
-    static const struct option options[] = {
-        { "seconds", required_argument, NULL, 's' },
-        { "threads", required_argument, NULL, 't' },
-        { "busy", required_argument, NULL, 'b' },
-        { "help", no_argument, NULL, 'h' },
-        { 0 },
-    };
-    int option;
-    while ((option = getopt_long(argc, argv, "s:t:b:h", options, NULL)) != -1) {
-        switch (option) {
-        case 's':
-            seconds = positive(optarg);
-            break;
-        case 't':
-            threads = positive(optarg);
-            break;
-        case 'b':
-            busy = positive(optarg);
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            return 2;
-        }
-    }
+    int first = options_parse(&tool, argc, argv);
     setvbuf(stdout, NULL, _IOLBF, 0);
     bool ok = true;
-    if (optind == argc)
+    if (first == argc)
         ok = run(NULL);
-    for (int i = optind; i < argc; i++)
+    for (int i = first; i < argc; i++)
         ok &= run(argv[i]);
     return ok ? 0 : 1;
 }

@@ -16,21 +16,21 @@
 #include <unistd.h>
 
 #define DEVICE "/dev/ttyS1"
-#define WAIT_SECONDS "30"
+#define WAIT_SECONDS 30
 #define WAIT_SECONDS_MAX 1000000
 #define READ_SIZE 4096
 #define PROGRESS_STEP (64 * 1024)
 #define ERASE_LINE "\033[K"
 
-static const char *device = DEVICE, *wait_text = WAIT_SECONDS;
+static const char *device = DEVICE;
 static bool quiet;
-static uint32_t wait_seconds; // seconds
+static uint32_t wait_seconds = WAIT_SECONDS;
 
 static const struct tool_option options[] = {
     { 'd', "device", "device", "The serial line (" DEVICE ")",
       .text = &device },
-    { 'w', "wait", "seconds",
-      "How long to wait for an answer (" WAIT_SECONDS ")", .text = &wait_text },
+    { 'w', "wait", "seconds", "How long to wait for an answer (30)",
+      .number = &wait_seconds, .min = 1, .max = WAIT_SECONDS_MAX },
     { 'q', "quiet", NULL, "Say only what is wrong", .flag = &quiet },
     { 0 },
 };
@@ -162,11 +162,6 @@ int main(int argc, char *argv[])
     int first = options_parse(&tool, argc, argv), status = 0;
     struct line line;
 
-    if (!decimal(wait_text, 1, WAIT_SECONDS_MAX, &wait_seconds)) {
-        complain("'%s' is no number of seconds from 1 to %d", wait_text,
-                 WAIT_SECONDS_MAX);
-        options_wrong(&tool);
-    }
     if (first == argc) {
         complain("which files?");
         options_wrong(&tool);

@@ -25,14 +25,15 @@
 #define NS 1000000000u
 
 static struct settings {
-    const char *file, *interval, *duration;
-} settings;
+    const char *file;
+    uint64_t interval_ns, duration_ns; // duration 0: no limit
+} settings = { .interval_ns = RECORDER_INTERVAL_NS };
 static const struct tool_option options[] = {
     { 'o', "output", "file", "The file to write", .text = &settings.file },
     { 'i', "interval", "seconds", "Between samples (0.001 to 3600; 0.1)",
-      .text = &settings.interval },
+      .take = recorder_take_duration, .arg = &settings.interval_ns },
     { 'd', "duration", "seconds", "End after this time",
-      .text = &settings.duration },
+      .take = recorder_take_duration, .arg = &settings.duration_ns },
     { 0 },
 };
 static const struct tool tool = {
@@ -169,18 +170,6 @@ static void record(uint64_t interval, uint64_t end, struct child *child)
 
 // --- arguments --------------------------------------------------------------
 
-static uint64_t duration_of(const char *text, const char *option)
-{
-    uint64_t ns = recorder_duration(text);
-
-    if (!ns) {
-        complain("%s %s: not a number of seconds from 0.001 to 3600", option,
-                 text);
-        options_wrong(&tool);
-    }
-    return ns;
-}
-
 static void open_sources(char **paths, uint32_t count, bool awaited)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -234,22 +223,20 @@ int record_command(int argc, char *argv[])
                                : "record: -o FILE is missing");
         options_wrong(&tool);
     }
-    uint64_t interval = RECORDER_INTERVAL_NS, end = UINT64_MAX;
-    if (settings.interval)
-        interval = duration_of(settings.interval, "--interval");
+    uint64_t end = UINT64_MAX;
     recorder.begun_ns = recorder_now_ns();
     recorder.write = write_piece;
-    if (settings.duration)
-        end = recorder.begun_ns + duration_of(settings.duration, "--duration");
+    if (settings.duration_ns)
+        end = recorder.begun_ns + settings.duration_ns;
     if (command)
         child_start(&child, command);
     out = fopen(settings.file, "we");
     must_write(out != NULL);
-    put_head(interval);
+    put_head(settings.interval_ns);
     open_sources(argv + first, (uint32_t)(own - first), command != NULL);
     if (command)
         child_go(&child);
-    record(interval, end, command ? &child : NULL);
+    record(settings.interval_ns, end, command ? &child : NULL);
     int status = report();
     int ended = command ? child_end(&child) : 0;
     return ended ? ended : status;

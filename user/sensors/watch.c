@@ -12,13 +12,14 @@
 
 static struct settings {
     bool json;
-    const char *seconds, *times;
-} settings;
+    uint32_t seconds, times;
+} settings = { .seconds = 1 };
 
 static const struct tool_option options[] = {
     { 's', "seconds", "n", "Each n seconds (1 to 3600; 1)",
-      .text = &settings.seconds },
-    { 'n', "times", "n", "End after n times", .text = &settings.times },
+      .number = &settings.seconds, .min = 1, .max = 3600 },
+    { 'n', "times", "n", "End after n times", .number = &settings.times,
+      .min = 1, .max = 1000000 },
     { 0, "json", NULL, "Print JSON, one line for each sensor and time",
       .flag = &settings.json },
     { 0 },
@@ -29,17 +30,6 @@ static const struct tool tool = {
     .notes = "Of a histogram in one dimension, rows show what was counted in "
              "each interval,\nthe last one below.\n",
 };
-
-static uint32_t number(const char *text, const char *option, uint32_t max)
-{
-    uint32_t n;
-
-    if (!decimal(text, 1, max, &n)) {
-        complain("%s %s: not a number from 1 to %" PRIu32, option, text, max);
-        options_wrong(&tool);
-    }
-    return n;
-}
 
 // --- histograms over time ----------------------------------------------------
 
@@ -111,24 +101,19 @@ static void show(struct sensor_file *f, const char *path, struct history *h,
 
 int watch_command(int argc, char *argv[])
 {
-    uint32_t seconds = 1, times = 0;
     int first = options_parse(&tool, argc, argv), count = argc - first;
 
     if (count == 0) {
         complain("watch: which sensors? (`sensors` lists them)");
         options_wrong(&tool);
     }
-    if (settings.seconds)
-        seconds = number(settings.seconds, "--seconds", 3600);
-    if (settings.times)
-        times = number(settings.times, "--times", 1000000);
     struct sensor_file *files = open_sensors(argv + first, count);
     struct history *histories = calloc((size_t)count, sizeof(*histories));
     if (!histories)
         fail(1, "not enough memory");
-    for (uint32_t i = 0; !times || i < times; i++) {
+    for (uint32_t i = 0; !settings.times || i < settings.times; i++) {
         if (i)
-            sleep(seconds);
+            sleep(settings.seconds);
         if (!settings.json && isatty(STDOUT_FILENO))
             printf("\033[H\033[J");
         for (int j = 0; j < count; j++)

@@ -16,6 +16,7 @@ struct settings {
     double min_percent;    // rows below it are folded into one
     uint32_t rows;         // of each list, and of `top`; 0: all
     uint32_t ring_seconds; // -m: capacity of the buffers
+    uint32_t period;       // -c
     bool quiet, per_cpu, json, live, tree, inverted, rows_given;
     struct tree_limit tree_limit;
 };

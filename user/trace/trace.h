@@ -11,9 +11,8 @@
 struct settings {
     struct trace_options options;
     bool own_only;  // -1: only what is done for the command
-    bool functions; // -F or -Z: those of `choice`, which has `patterns`
+    bool functions; // -F or -Z: those of `choice`
     struct function_choice choice;
-    const char *patterns[PATTERNS_MAX];
     const char *output;
     const char *sensors;  // -s: patterns of those to record; NULL: none
     uint64_t interval_ns; // -i: between samples of them
