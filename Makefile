@@ -209,7 +209,7 @@ machine: $(KERNEL) $(IMAGES) $(B)/x87_stores.so
 kernel: $(KERNEL) $(KERNEL_TEST)
 	$(clear_line)
 
-# --- reproducible builds: docs/reproducible.md --------------------------------
+# --- reproducible builds: docs/install.md --------------------------------
 
 # The version; make VERSION=... overrides it.
 COMMIT := $(shell tools/build/version)
@@ -269,7 +269,7 @@ TOOLS_LIB := $(addprefix lib/,cfi.c cfi_sections.c call_chain.c record_values.c 
 	row_cache.c sensor_fields.c sensor_read.c sensor_ring_read.c sensor_trace_read.c sort.c symbols.c)
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(TOOLS_LIB),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
-# lwIP's files, and where its headers and options are (docs/network.md).
+# lwIP's files, and where its headers and options are (docs/off-machine.md).
 LWIP := $(B)/lwip/ready
 LWIP_SOURCES := $(addprefix $(B)/lwip/src/src/,netif/ethernet.c \
 	$(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c \
@@ -364,7 +364,7 @@ LOGIN := $(B)/login/login
 LUA := $(B)/lua/lua
 SQLITE := $(B)/sqlite/sqlite3
 QRENCODE := $(B)/qrencode/libqrencode.a
-# What compresses the datagrams of remote (docs/remote.md), and what uses it.
+# What compresses the datagrams of remote (docs/off-machine.md), and what uses it.
 LZ4 := build/lz4/ready
 LZ4_SOURCE := build/lz4/src/lib/lz4.c
 LZ4_USERS := $(LZ4_SOURCE) user/libremote/client.c user/libremote/server.c
@@ -597,7 +597,7 @@ bench: all
 	tools/bench/run
 	tools/bench/symbols
 
-# The budgets of tests/budgets.txt; UPDATE=1 accepts what was measured (docs/guard.md).
+# The budgets of tests/budgets.txt; UPDATE=1 accepts what was measured (docs/exact.md).
 guard: $(KERNEL) $(IMAGES) $(TOOL) $(B)/oracle.so
 	$(clear_line)
 	@tools/guard $(if $(filter-out 0,$(UPDATE)),--update)

@@ -1,6 +1,6 @@
 // kgmon [OPTIONS]: a histogram of the running kernel and its calls, for gprof.
 //
-// As BSD's kgmon; docs/callprof.md.
+// As BSD's kgmon; docs/trace.md.
 #define _GNU_SOURCE // getopt_long
 #include "kgmon.h"
 
