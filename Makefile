@@ -209,7 +209,7 @@ machine: $(KERNEL) $(IMAGES) $(B)/x87_stores.so
 kernel: $(KERNEL) $(KERNEL_TEST)
 	$(clear_line)
 
-# --- reproducible builds: docs/reproducible.md --------------------------------
+# --- reproducible builds: docs/install.md --------------------------------
 
 # The version; make VERSION=... overrides it.
 COMMIT := $(shell tools/build/version)
@@ -272,7 +272,7 @@ ASSEMBLY_SOURCE := arch/i386/cpu/assembly.c
 
 KSOURCES := $(filter-out $(VDSO_SOURCE) $(ASSEMBLY_SOURCE),$(sort $(shell \
 	find arch/i386 kernel lib -name '*.[cS]' 2>/dev/null)))
-# lwIP's files, and where its headers and options are (docs/network.md).
+# lwIP's files, and where its headers and options are (docs/off-machine.md).
 LWIP := $(B)/lwip/ready
 LWIP_SOURCES := $(addprefix $(B)/lwip/src/src/,netif/ethernet.c \
 	$(addprefix core/,def.c inet_chksum.c init.c ip.c mem.c memp.c netif.c pbuf.c \
@@ -370,7 +370,7 @@ LOGIN := $(B)/login/login
 LUA := $(B)/lua/lua
 SQLITE := $(B)/sqlite/sqlite3
 QRENCODE := $(B)/qrencode/libqrencode.a
-# What compresses the datagrams of remote (docs/remote.md), and what uses it.
+# What compresses the datagrams of remote (docs/off-machine.md), and what uses it.
 LZ4 := build/lz4/ready
 LZ4_SOURCE := build/lz4/src/lib/lz4.c
 LZ4_USERS := user/libremote/client.c user/libremote/server.c
@@ -585,7 +585,7 @@ bench: all
 	tools/bench/run
 	tools/bench/symbols
 
-# The budgets of tests/budgets.txt; UPDATE=1 accepts what was measured (docs/guard.md).
+# The budgets of tests/budgets.txt; UPDATE=1 accepts what was measured (docs/exact.md).
 guard: $(KERNEL) $(IMAGES) $(TOOL) $(B)/oracle.so
 	$(clear_line)
 	@tools/guard $(if $(filter-out 0,$(UPDATE)),--update)

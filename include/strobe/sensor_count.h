@@ -30,7 +30,7 @@ static inline bool sensor_count_change(struct sensor_count *c,
 #if defined(__i386__) || defined(__x86_64__)
     // In QEMU without KVM before 8.0 cmpxchg8b makes the flags of an operand of
     // an instruction before it: the trap flag, virtual 8086 mode. After clc
-    // they are in order (docs/distros.md).
+    // they are in order (docs/install.md).
     __asm__ volatile("clc; lock cmpxchg8b %1"
                      : "=@ccz"(done), "+m"(*c), "+a"(old->low), "+d"(old->high)
                      : "b"(next.low), "c"(next.high)

@@ -20,7 +20,7 @@ WORK = "sh -c 'seq 300 | sort -r | gzip | gunzip >/dev/null; ls -lR /proc/self /
 
 # --- what the kernel counted --------------------------------------------------
 
-HEADER = 488  # docs/callprof.md
+HEADER = 488  # docs/trace.md
 INFO = struct.Struct("<10I5Q2IQ2I")  # struct calls_info
 ARC = struct.Struct("<IIQII")
 NODE = struct.Struct("<4I6QII")

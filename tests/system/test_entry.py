@@ -143,7 +143,7 @@ def test_a_sample_at_each_instruction(tmp_path):
 
 
 def test_each_cmpxchg8b_is_behind_clc():
-    """Otherwise it makes garbage of the kernel's flags in QEMU 7.2 (docs/distros.md)."""
+    """Otherwise it makes garbage of the kernel's flags in QEMU 7.2 (docs/install.md)."""
     code = [text for part in listing().values() for body in part for _, text in body]
     before = [code[i - 1] for i, text in enumerate(code)
               if "cmpxchg8b" in text]

@@ -7,7 +7,7 @@ import shlex
 from machine import ROOT, vm
 
 ROW = re.compile(r"^\| `([^`]+)`(?: \(`(\w+)`\))? \| (\d+) \| (.*) \|$", re.M)
-ALL = 2000 # lines, to be read in an hour
+ALL = 2300 # lines, to be read in an hour and a quarter
 WORD = re.compile(r"`([a-z_]\w+)`")
 
 
@@ -36,7 +36,7 @@ def test_what_is_to_be_read_is_there():
             assert abs(there - int(lines)) < 0.1 * there + 5, (path, there)
 
 
-def test_it_is_an_hour():
+def test_it_is_an_hour_and_a_quarter():
     assert 0.9 * ALL < sum(int(lines) for _, _, lines, _ in rows()) < 1.1 * ALL
 
 

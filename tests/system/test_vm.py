@@ -292,7 +292,7 @@ def test_files_keep_their_time(tmp_path):
 
 def test_x87_stores():
     """80-bit stores across a page boundary are right, also with a QEMU whose own are not
-    (docs/distros.md): the kernel does not warn, so the program tries them."""
+    (docs/install.md): the kernel does not warn, so the program tries them."""
     result = vm("/test/float_pages")
     assert result.output == "ok 80 bits across pages\n", result
 

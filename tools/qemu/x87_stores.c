@@ -1,5 +1,5 @@
 // A QEMU plugin that makes x87 stores across a page boundary go to the right
-// page: QEMU 9.1 and later store an 80-bit number wrongly (docs/distros.md)
+// page: QEMU 9.1 and later store an 80-bit number wrongly (docs/install.md)
 // except by the path that reports accesses to plugins. So this plugin asks for
 // such reports, and ignores them.
 #include "translation.h"

@@ -1,5 +1,5 @@
 // strobe calls FILE PATH...: the instructions of a typical call, by path and
-// source line. tools/guard compares them with the budgets (docs/guard.md).
+// source line. tools/guard compares them with the budgets (docs/exact.md).
 //
 // Each instruction counts as often as it is executed in a call, rounded to a
 // whole number: so what happens in fewer than half of the calls (a slice that

@@ -1,4 +1,4 @@
-// Traces of the kernel's calls: files of cprofile -o (docs/callprof.md).
+// Traces of the kernel's calls: files of cprofile -o (docs/trace.md).
 //
 // Their paths become chains of a profile, as those of samples, with the calls
 // as samples and own time in ns as period. What needs all numbers of a path is

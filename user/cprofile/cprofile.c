@@ -1,5 +1,5 @@
 // cprofile [OPTIONS] [COMMAND...]: who called whom in the kernel, and how long
-// that took: functions and call paths, by tracing each call; docs/callprof.md.
+// that took: functions and call paths, by tracing each call; docs/trace.md.
 #include "cprofile.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 // graph [OPTIONS] [COMMAND...]: prints the calls of the kernel as they happen:
 // functions below their callers, switches, interrupts and system calls between;
-// docs/callprof.md.
+// docs/trace.md.
 #include "graph.h"
 
 #include <limits.h>

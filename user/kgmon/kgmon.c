@@ -1,6 +1,6 @@
 // kgmon [OPTIONS]: a histogram of the running kernel and its calls, for gprof.
 //
-// As BSD's kgmon; docs/callprof.md.
+// As BSD's kgmon; docs/trace.md.
 #include "kgmon.h"
 
 #include "user/libprofile/choose_functions.h"

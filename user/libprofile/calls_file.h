@@ -1,5 +1,5 @@
 // The file that cprofile -o writes: a trace of the kernel's calls (FORMATS in
-// docs/callprof.md). A header of fixed size, and the kernel's records.
+// docs/trace.md). A header of fixed size, and the kernel's records.
 //
 // The reader does not trust the file: sizes are checked against its length, its
 // contents against a CRC-32. Numbers are little-endian.

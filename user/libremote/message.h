@@ -1,5 +1,5 @@
 // The datagrams of `strobe remote`, which drives a profiling session of another
-// machine over a network or a serial line. docs/remote.md describes the
+// machine over a network or a serial line. docs/off-machine.md describes the
 // protocol. Integers are little endian; each datagram ends with the SipHash of
 // all before, by the key that the measured machine showed on its console.
 //

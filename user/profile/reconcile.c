@@ -1,5 +1,5 @@
 // profile reconcile [OPTIONS] COMMAND: samples the kernel and traces its calls
-// in the same run, and compares the functions' shares (docs/callprof.md).
+// in the same run, and compares the functions' shares (docs/trace.md).
 #include "profile.h"
 
 #include "user/libprofile/choose_functions.h"

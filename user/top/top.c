@@ -2,7 +2,7 @@
 //
 // It follows the top of the thesis that Strobe's monitoring is based on
 // (appendix A.3 and figure B.1): every number is the difference of the last two
-// data sets. See docs/top.md.
+// data sets. See docs/sysinfo.md.
 #include "top.h"
 
 #include "data.h"

@@ -49,7 +49,7 @@ void fpu_check_stores(void)
     if (pair && at && stores_to_wrong_page((u32)at, pair))
         log_printf("warning: this emulator stores floating-point numbers that "
                    "cross a page into a wrong page: programs and the kernel "
-                   "may break (QEMU 9.1 and later, docs/distros.md)\n");
+                   "may break (QEMU 9.1 and later, docs/install.md)\n");
     if (at)
         vmap_free(at, 2);
     if (pair)
