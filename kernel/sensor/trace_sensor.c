@@ -80,23 +80,9 @@ int trace_sensors_publish(struct vnode *root)
     return find_directory(&trace);
 }
 
-static int add_pages(struct tmpfs_node *n, u8 *memory, u32 pages)
-{
-    int err = 0;
-    for (u32 i = 0; i < pages && !err; i++) {
-        struct frame *f = frame_of_vmap(memory + i * PAGE_SIZE);
-        frame_ref(f);
-        err = tmpfs_add_page(n, i, f);
-    }
-    if (err)
-        tmpfs_drop_pages(n, 0);
-    return err;
-}
-
 // Gives the file of a new sensor its contents.
 static int fill(struct sensor *s, struct trace_ring *r, u32 uid)
 {
-    struct tmpfs_node *n = tmpfs_node(s->vnode);
     struct sensor_layout layout = { .type = SENSOR_RING };
     u32 pages;
     u8 *memory = trace_ring_memory(r, &pages);
@@ -104,21 +90,11 @@ static int fill(struct sensor *s, struct trace_ring *r, u32 uid)
     layout.ring.trace = 1;
     if (!user_charge(uid, pages * PAGE_SIZE, &s->payer))
         return -ENOMEM;
-    int err = add_pages(n, memory, pages);
-    if (err) {
-        user_discharge(s->payer, pages * PAGE_SIZE);
-        return err;
-    }
     sensor_header_fill((struct sensor_header *)memory, &layout, describe(),
                        s->owner_id);
-    spin_lock(&n->v.lock);
-    __atomic_store_n(&s->header, (struct sensor_header *)memory,
-                     __ATOMIC_RELEASE);
-    WRITE_ONCE(s->type, SENSOR_RING);
-    n->v.size = (u64)pages * PAGE_SIZE;
-    spin_unlock(&n->v.lock);
     WRITE_ONCE(s->traced, true);
-    WRITE_ONCE(s->bytes, pages * PAGE_SIZE);
+    sensor_attach(s, memory, pages);
+    WRITE_ONCE(s->type, SENSOR_RING);
     return 0;
 }
 
