@@ -104,14 +104,3 @@ bool ksym_function(u32 pc, struct ksym_function *f)
     f->file_length = length_at(ksym_object_file, o);
     return true;
 }
-
-u32 ksym_find_function(u32 pc, struct ksym_function *f)
-{
-    u32 until = symbols_until(pc);
-    if (!until)
-        return 0;
-    u32 start = symbol_at(until - 1);
-    f->symbol = until - 1;
-    f->object = count_until(ksym_object_addr, ksym_object_count, start) - 1;
-    return ksym_function(start, f) ? start : 0;
-}

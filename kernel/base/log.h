@@ -62,8 +62,6 @@ struct ksym_function {
     u32 symbol, object;
 };
 bool ksym_function(u32 pc, struct ksym_function *f);
-// The function that contains `pc`, by search. Returns its address, or 0.
-u32 ksym_find_function(u32 pc, struct ksym_function *f);
 // The location of the return address at the interrupted instruction `pc`: n <<
 // 1 | s for n words above the stack pointer (s: the caller's ebp is the word
 // below), or one of the following. Any context.

@@ -5,9 +5,9 @@
 // still be in some CPU's TLB, so it is stale, not free. When the whole region
 // is used up, one flush on all CPUs makes all stale addresses free.
 //
-// Locking: vmap_lock (interrupt-disabling) guards the bit maps and the kernel's
-// page table entries of the region. A CPU's stack cache belongs to it while its
-// interrupts are off.
+// Locking: vmap_lock (interrupt-disabling) guards the bit maps. The page table
+// entries of a run of pages belong to its owner. A CPU's stack cache belongs to
+// it while its interrupts are off.
 
 #include "kernel/base/log.h"
 #include "kernel/debug/fail_alloc.h"
@@ -129,9 +129,7 @@ static void *page_address(u32 page)
 
 static void map_frame(u32 va, paddr_t paddr, u32 prot)
 {
-    u32 flags = spin_lock_irq(&vmap_lock);
     int err = pagetable_map(&kernel_pagetable, va, paddr, prot | PROT_GLOBAL);
-    spin_unlock_irq(&vmap_lock, flags);
     assert(!err); // all kernel page tables are allocated at start-up
 }
 
@@ -149,9 +147,7 @@ static bool map_page(u32 va, u32 prot, int use)
 static void unmap_page(u32 va)
 {
     struct mapping old;
-    u32 flags = spin_lock_irq(&vmap_lock);
     bool mapped = pagetable_unmap(&kernel_pagetable, va, &old);
-    spin_unlock_irq(&vmap_lock, flags);
     assert(mapped);
     tlb_flush_page(va);
     frame_unref(frame_from_paddr(old.frame));

@@ -419,10 +419,11 @@ int call_trace_reset(void)
 
 static void fill_name(struct calls_name *n)
 {
-    struct ksym_function f = { .name = "" };
-    u32 start = ksym_find_function(moved_address(n->address), &f);
-    n->length = start ? MIN(f.name_length, sizeof(n->name) - 1) : 0;
-    memcpy(n->name, f.name, n->length);
+    const char *name = ksym_lookup(moved_address(n->address), NULL);
+    if (!name)
+        name = "";
+    n->length = MIN(strlen(name), sizeof(n->name) - 1);
+    memcpy(n->name, name, n->length);
     memset(n->name + n->length, 0, sizeof(n->name) - n->length);
 }
 

@@ -158,29 +158,11 @@ static int allocate(struct kernel_sensor *k)
 }
 
 // Makes the memory the contents of the file.
-static int attach(struct kernel_sensor *k)
+static void attach(struct kernel_sensor *k)
 {
     mutex_assert_held(&kernel_lock);
-    struct sensor *s = k->sensor;
-    if (!k->memory || !s || s->header)
-        return 0;
-    struct tmpfs_node *n = tmpfs_node(s->vnode);
-    int err = 0;
-    for (u32 i = 0; i < k->pages && !err; i++) {
-        struct frame *f = frame_of_vmap(k->memory + i * PAGE_SIZE);
-        frame_ref(f);
-        err = tmpfs_add_page(n, i, f);
-    }
-    if (err) {
-        tmpfs_drop_pages(n, 0);
-        return err;
-    }
-    spin_lock(&n->v.lock);
-    WRITE_ONCE(s->header, header_of(k));
-    n->v.size = (u64)k->pages * PAGE_SIZE;
-    spin_unlock(&n->v.lock);
-    WRITE_ONCE(s->bytes, k->pages * PAGE_SIZE);
-    return 0;
+    if (k->memory && k->sensor && !k->sensor->header)
+        sensor_attach(k->sensor, k->memory, k->pages);
 }
 
 // Frees the memory of a sensor that is off, if only its file's name is left,
@@ -192,15 +174,8 @@ static void free_if_unused(struct kernel_sensor *k)
     if (k->users || !k->memory ||
         (s && __atomic_load_n(&s->vnode->refs, __ATOMIC_RELAXED) > 2))
         return;
-    if (s) {
-        struct tmpfs_node *n = tmpfs_node(s->vnode);
-        spin_lock(&n->v.lock);
-        n->v.size = 0;
-        WRITE_ONCE(s->header, NULL);
-        spin_unlock(&n->v.lock);
-        tmpfs_drop_pages(n, 0);
-        WRITE_ONCE(s->bytes, 0);
-    }
+    if (s)
+        sensor_attach(s, NULL, 0);
     vmap_free(k->memory, k->pages);
     k->memory = NULL;
 }
@@ -238,11 +213,9 @@ int kernel_sensor_begin(struct kernel_sensor *k)
     mutex_lock(&kernel_lock);
     int err = allocate(k);
     if (!err)
-        err = attach(k);
+        attach(k);
     if (!err && !k->users++)
         switch_on(k);
-    if (err)
-        free_if_unused(k);
     mutex_unlock(&kernel_lock);
     return err;
 }
@@ -323,7 +296,7 @@ int kernel_sensor_add_file(struct vnode *dir, const char *name,
         sensor_of(v)->named = true; // for ever: the name keeps its reference
         mutex_lock(&kernel_lock);
         k->sensor = sensor_of(v);
-        err = attach(k);
+        attach(k);
         mutex_unlock(&kernel_lock);
     }
     vnode_unref(v);

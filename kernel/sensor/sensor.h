@@ -72,6 +72,12 @@ void sensor_free(struct sensor *s);
 // user. Under the vnode's write_lock; sleeps.
 int sensor_open_for(struct sensor *s, const struct sensor_layout *layout,
                     u32 data_bytes, const char *text);
+// Makes `pages` of vmap_alloc(), the header first, the contents of a sensor of
+// the kernel or of a trace; NULL, 0: it has none. They must exist while the
+// file is mapped.
+void sensor_attach(struct sensor *s, void *memory, u32 pages);
+// The frame of a page of the file, or NULL. Under the vnode's lock.
+struct frame *sensor_frame(const struct sensor *s, u32 index);
 // Whether its owner has ended.
 bool sensor_closed(const struct sensor *s);
 // Calls `fn` for each sensor, in the order of creation, without locks, with a

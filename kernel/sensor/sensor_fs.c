@@ -147,7 +147,7 @@ static int get_page(struct vnode *v, u32 index, bool write UNUSED,
     if (!is_sensor(v))
         return -EIO;
     spin_lock(&v->lock);
-    *out = pagetree_get(&tmpfs_node(v)->file, index);
+    *out = sensor_frame(sensor_of(v), index);
     if (*out)
         frame_ref(*out);
     spin_unlock(&v->lock);

@@ -234,6 +234,29 @@ int sensor_open_for(struct sensor *s, const struct sensor_layout *layout,
     return 0;
 }
 
+void sensor_attach(struct sensor *s, void *memory, u32 pages)
+{
+    struct vnode *v = s->vnode;
+    assert(s->kernel || s->traced);
+    spin_lock(&v->lock);
+    __atomic_store_n(&s->header, memory, __ATOMIC_RELEASE);
+    v->size = (u64)pages * PAGE_SIZE;
+    v->pages = pages;
+    spin_unlock(&v->lock);
+    WRITE_ONCE(s->bytes, pages * PAGE_SIZE);
+}
+
+struct frame *sensor_frame(const struct sensor *s, u32 index)
+{
+    struct tmpfs_node *n = tmpfs_node(s->vnode);
+    spin_assert_held(&n->v.lock);
+    if (!s->kernel && !s->traced)
+        return pagetree_get(&n->file, index);
+    return index < n->v.pages
+               ? frame_of_vmap((const u8 *)s->header + index * PAGE_SIZE)
+               : NULL;
+}
+
 // --- reports ----------------------------------------------------------------
 
 // The first sensor from `id` on whose vnode is in use, with a reference.

@@ -24,26 +24,38 @@ static struct vnode *sensors_root; // under namespace_lock
 
 // --- the description --------------------------------------------------------
 
+// The text before the number of the type, and behind it.
 #define U8(name) #name ", u8\n"
 #define U16(name) #name ", u16\n"
 #define U32(name) #name ", u32\n"
 #define U64(name) #name ", u64\n"
 static const struct {
     u32 type;
-    const char *name, *fields;
+    const char *before, *behind;
 } types[] = {
+#define TYPE(number, name, fields)                          \
+    {                                                       \
+        number, "#type " name " ", "\n" U32(running) fields \
+    }
 #define POINT(group, name, fields, when) \
-    { TRACE_##group##_##name, #group "." #name, fields },
+    TYPE(TRACE_##group##_##name, #group "." #name, fields),
 #include <strobe/points.def>
 #undef POINT
-    { TRACE_R_ENTRY, "function.entry", U32(function) U32(mark) },
-    { TRACE_R_EXIT, "function.exit", U32(function) U64(cycles) },
-    { TRACE_R_CALL, "function.call", U32(function) U32(caller) },
+    TYPE(TRACE_R_ENTRY, "function.entry", U32(function) U32(mark)),
+    TYPE(TRACE_R_EXIT, "function.exit", U32(function) U64(cycles)),
+    TYPE(TRACE_R_CALL, "function.call", U32(function) U32(caller)),
+#undef TYPE
 };
 #undef U8
 #undef U16
 #undef U32
 #undef U64
+
+static char *append(char *to, const char *text)
+{
+    size_t bytes = strlen(text);
+    return (char *)memcpy(to, text, bytes + 1) + bytes;
+}
 
 // Of all events: user/libread/sensor_trace_read.c puts the thread before the
 // fields.
@@ -53,12 +65,13 @@ static const char *describe(void)
     mutex_assert_held(&namespace_lock);
     if (text[0])
         return text;
-    u32 at = (u32)format(text, sizeof(text), "events on one CPU, of a trace\n");
-    for (u32 i = 0; i < ARRAY_SIZE(types); i++)
-        at += (u32)format(text + at, sizeof(text) - at,
-                          "#type %s %u\nrunning, u32\n%s", types[i].name,
-                          types[i].type, types[i].fields);
-    assert(at < sizeof(text));
+    char *at = append(text, "events on one CPU, of a trace\n");
+    for (u32 i = 0; i < ARRAY_SIZE(types); i++) {
+        at = append(at, types[i].before);
+        at += format(at, 4, "%u", types[i].type);
+        at = append(at, types[i].behind);
+    }
+    assert(at < text + sizeof(text));
     return text;
 }
 
@@ -81,23 +94,9 @@ int trace_sensors_publish(struct vnode *root)
     return find_directory(&trace);
 }
 
-static int add_pages(struct tmpfs_node *n, u8 *memory, u32 pages)
-{
-    int err = 0;
-    for (u32 i = 0; i < pages && !err; i++) {
-        struct frame *f = frame_of_vmap(memory + i * PAGE_SIZE);
-        frame_ref(f);
-        err = tmpfs_add_page(n, i, f);
-    }
-    if (err)
-        tmpfs_drop_pages(n, 0);
-    return err;
-}
-
 // Gives the file of a new sensor its contents.
 static int fill(struct sensor *s, struct trace_ring *r, u32 uid)
 {
-    struct tmpfs_node *n = tmpfs_node(s->vnode);
     struct sensor_layout layout = { .type = SENSOR_RING };
     u32 pages;
     u8 *memory = trace_ring_memory(r, &pages);
@@ -105,21 +104,11 @@ static int fill(struct sensor *s, struct trace_ring *r, u32 uid)
     layout.ring.trace = 1;
     if (!user_charge(uid, pages * PAGE_SIZE, &s->payer))
         return -ENOMEM;
-    int err = add_pages(n, memory, pages);
-    if (err) {
-        user_discharge(s->payer, pages * PAGE_SIZE);
-        return err;
-    }
     sensor_header_fill((struct sensor_header *)memory, &layout, describe(),
                        s->owner_id);
-    spin_lock(&n->v.lock);
-    __atomic_store_n(&s->header, (struct sensor_header *)memory,
-                     __ATOMIC_RELEASE);
-    WRITE_ONCE(s->type, SENSOR_RING);
-    n->v.size = (u64)pages * PAGE_SIZE;
-    spin_unlock(&n->v.lock);
     WRITE_ONCE(s->traced, true);
-    WRITE_ONCE(s->bytes, pages * PAGE_SIZE);
+    sensor_attach(s, memory, pages);
+    WRITE_ONCE(s->type, SENSOR_RING);
     return 0;
 }
 

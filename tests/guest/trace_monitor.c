@@ -112,7 +112,8 @@ static void on_event(void *arg, const struct trace_event *e)
     check(c->count < NUMBERS_MAX);
     struct seen *s = &c->of[c->count++];
     *s = (struct seen){ e->time, e->type, e->thread, e->size, { 0 } };
-    memcpy(s->fields, e->fields, sizeof(s->fields));
+    check(e->size <= sizeof(s->fields));
+    memcpy(s->fields, e->fields, e->size);
 }
 
 static void begin(uint32_t ring_bytes, pid_t task)

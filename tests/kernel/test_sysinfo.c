@@ -167,16 +167,14 @@ KERNEL_TEST(sysinfo_functions_are_those_of_the_symbols)
     expect(!sysinfo_data(path, strlen(path), &all));
     for (struct sysinfo_function *f = chain_begin(&cur, &all); f;
          f = chain_next(&cur)) {
-        struct ksym_function k = { 0 };
-        u32 at = moved_address(f->address);
-        expect(ksym_find_function(at, &k) == at && k.bytes == f->size);
-        expect(ksym_find_function(at + f->size - 1, &k) == at &&
-               !strncmp(k.name, f->name, k.name_length) &&
-               !strncmp(k.file, f->file, k.file_length));
+        u32 at = moved_address(f->address), offset;
+        const char *name = ksym_lookup(at, &offset);
+        expect(!offset && !strncmp(name, f->name, sizeof(f->name) - 1));
+        expect(ksym_lookup(at + f->size - 1, &offset) == name &&
+               offset == f->size - 1);
     }
     chain_free(&all);
-    struct ksym_function k = { 0 };
-    expect(!ksym_find_function(0, &k) && !ksym_find_function(-1u, &k));
+    expect(!ksym_lookup(0, NULL) && !ksym_lookup(-1u, NULL));
 }
 
 KERNEL_TEST(sysinfo_paths_that_lead_nowhere)

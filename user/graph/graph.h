@@ -21,9 +21,8 @@ int run(const struct settings *s);
 
 // --- names.c ----------------------------------------------------------------
 
-// Names of functions and threads, for struct graph.
+// Names of threads, for struct graph; and functions that will be named.
 void names_read(void);
 void names_of_task(const struct sprofile_task *t);
 void name_is_wanted(void *arg, uint32_t address);
-const struct calls_name *name_of_function(void *arg, uint32_t address);
-const char *name_of_thread(void *arg, uint32_t thread);
+const char *name_of_thread(uint32_t thread);

@@ -5,7 +5,6 @@
 #include "user/libprofile/function_names.h"
 #include "user/libstrobe/sysinfo.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,7 +40,10 @@ static void set_name(uint32_t thread, const char *name)
         k->next = known;
         known = k;
     }
-    snprintf(k->text, sizeof(k->text), "%.16s:%" PRIu32, name, thread);
+    size_t length = strnlen(name, 16);
+    memcpy(k->text, name, length);
+    k->text[length] = ':';
+    put_decimal(k->text + length + 1, thread);
     printable(k->text);
 }
 
@@ -69,15 +71,8 @@ void name_is_wanted(void *arg, uint32_t address)
     function_wanted(address);
 }
 
-const struct calls_name *name_of_function(void *arg, uint32_t address)
+const char *name_of_thread(uint32_t thread)
 {
-    (void)arg;
-    return function_name(address);
-}
-
-const char *name_of_thread(void *arg, uint32_t thread)
-{
-    (void)arg;
     if (!thread)
         return "[idle]";
     if (!find(thread))

@@ -1,6 +1,7 @@
 // Begins a trace, prints it while it runs, and ends it.
 #include "graph.h"
 
+#include "user/libprofile/function_names.h"
 #include "user/libstrobe/child.h"
 #include "user/libstrobe/trace_reading.h"
 #include "user/libstrobe/tracing.h"
@@ -107,14 +108,13 @@ static void print_all(const struct settings *s, struct profile_session *session,
         fail(1, "not enough memory");
     if (profile_trace_info(session, &info) < 0)
         fail(1, "the trace: %s", strerror(errno));
-    struct graph g = {
-        .out = out,
-        .tsc_hz = info.tsc_hz,
-        .min_cycles = s->min_ns / 1000000000 * info.tsc_hz +
-                      s->min_ns % 1000000000 * info.tsc_hz / 1000000000,
-        .function = name_of_function,
-        .thread = name_of_thread,
-    };
+    static struct graph g; // large
+    g.out = out;
+    g.cycle_ns = 1e9 / (double)info.tsc_hz;
+    g.min_cycles = s->min_ns / 1000000000 * info.tsc_hz +
+                   s->min_ns % 1000000000 * info.tsc_hz / 1000000000;
+    g.function = function_name;
+    g.thread = name_of_thread;
     struct trace_reader reader = { .event = take_event,
                                    .task = take_task,
                                    .entry = name_is_wanted,

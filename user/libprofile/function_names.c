@@ -12,11 +12,13 @@ static struct chunk {
     struct calls_name names[CHUNK];
     struct known {
         struct known *next; // in the same bucket
+        uint32_t address;
         struct calls_name *name;
     } known[CHUNK];
     uint32_t count, asked;
 } * last;
 
+static struct known *buckets[BUCKETS];
 static struct calls_name no_memory;
 
 static void ask(void)
@@ -36,15 +38,16 @@ static void ask(void)
     }
 }
 
-struct calls_name *function_wanted(uint32_t address)
+static struct known **bucket_of(uint32_t address)
 {
-    static struct known *buckets[BUCKETS];
-    struct known **bucket = &buckets[address / 16 % BUCKETS], *k = *bucket;
+    return &buckets[address / 16 % BUCKETS];
+}
 
-    while (k && k->name->address != address)
-        k = k->next;
-    if (k)
-        return k->name;
+// Not inlined: most addresses are known.
+static __attribute__((noinline)) struct calls_name *add(uint32_t address)
+{
+    struct known **bucket = bucket_of(address);
+
     if (last && last->count == CHUNK)
         ask();
     if (!last || last->count == CHUNK) {
@@ -54,13 +57,22 @@ struct calls_name *function_wanted(uint32_t address)
         new->count = new->asked = 0;
         last = new;
     }
-    k = &last->known[last->count];
+    struct known *k = &last->known[last->count];
     k->name = &last->names[last->count++];
-    k->name->address = address;
+    k->name->address = k->address = address;
     k->name->length = 0;
     k->next = *bucket;
     *bucket = k;
     return k->name;
+}
+
+struct calls_name *function_wanted(uint32_t address)
+{
+    const struct known *k = *bucket_of(address);
+
+    while (k && k->address != address)
+        k = k->next;
+    return k ? k->name : add(address);
 }
 
 const struct calls_name *function_name(uint32_t address)

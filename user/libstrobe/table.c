@@ -134,12 +134,20 @@ void table_add_text(struct table *t, const char *text)
 
 char *put_decimal_before(char *end, uint64_t value)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021"
+                                "22232425262728293031323334353637383940414243"
+                                "44454647484950515253545556575859606162636465"
+                                "66676869707172737475767778798081828384858687"
+                                "888990919293949596979899";
+
     for (; value > UINT32_MAX; value /= 10) // a division by library calls
         *--end = (char)('0' + value % 10);
     uint32_t low = (uint32_t)value;
-    do
-        *--end = (char)('0' + low % 10);
-    while (low /= 10);
+    for (; low >= 100; low /= 100)
+        memcpy(end -= 2, pairs + low % 100 * 2, 2);
+    if (low >= 10)
+        return memcpy(end - 2, pairs + low * 2, 2);
+    *--end = (char)('0' + low);
     return end;
 }
 

@@ -13,20 +13,20 @@
 #define NO_MARK UINT32_MAX // of calls that are no function's
 
 // The entries that are due, outermost first, down to the innermost call.
-static void show_open(struct graph *g, struct graph_thread *t, uint32_t cpu)
+static void show_open(struct graph *g, struct graph_thread *t)
 {
     for (; t->shown < t->depth; t->shown++) {
-        char *at = graph_line(g, t, cpu, NULL, t->shown);
-        at = put_call(g, at, &t->open[t->shown]);
+        char *at = graph_line(g, t, t->shown);
+        at = put_call(at, &t->open[t->shown]);
         end_line(g, PUT(at, " {\n"));
     }
 }
 
 // Before another event of the thread: the innermost call is no leaf.
-static void settle(struct graph *g, struct graph_thread *t, uint32_t cpu)
+static inline void settle(struct graph *g, struct graph_thread *t)
 {
     if (t->shown < t->depth && !g->min_cycles)
-        show_open(g, t, cpu);
+        show_open(g, t);
 }
 
 // Whether events at this place are shown: those in calls that may yet be left
@@ -97,19 +97,21 @@ static void forget_thread(struct graph *g, struct graph_thread *t)
 
 // --- calls ------------------------------------------------------------------
 
-static void open_call(struct graph *g, struct graph_thread *t,
-                      const struct trace_event *e, enum kind kind,
-                      uint32_t what, uint32_t mark)
+// `name` is a function's.
+static inline void open_call(struct graph *g, struct graph_thread *t,
+                             const struct trace_event *e, enum kind kind,
+                             uint32_t what, uint32_t mark,
+                             const struct calls_name *name)
 {
-    settle(g, t, e->cpu);
+    settle(g, t);
     if (t->depth == DEPTH_MAX)
         return;
-    struct open_call *c = &t->open[t->depth++];
-    c->kind = kind;
-    c->what = what;
-    c->mark = mark;
-    c->time = e->time;
-    c->off_cpu = t->off_cpu;
+    t->open[t->depth++] = (struct open_call){ .kind = kind,
+                                              .what = what,
+                                              .mark = mark,
+                                              .name = name,
+                                              .time = e->time,
+                                              .off_cpu = t->off_cpu };
 }
 
 static inline void set_depth(struct graph_thread *t, uint32_t depth)
@@ -120,76 +122,98 @@ static inline void set_depth(struct graph_thread *t, uint32_t depth)
 }
 
 // Drops calls that were left without a return, down to `depth`.
-static void drop_to(struct graph *g, struct graph_thread *t, uint32_t cpu,
-                    uint32_t depth)
+static void drop_to(struct graph *g, struct graph_thread *t, uint32_t depth)
 {
     while (t->depth > depth) {
-        settle(g, t, cpu);
+        settle(g, t);
         bool shown = t->shown == t->depth;
         set_depth(t, t->depth - 1);
         if (!shown)
             continue;
-        char *at = graph_line(g, t, cpu, NULL, t->depth);
-        at = put_call(g, PUT(at, "} (no return: "), &t->open[t->depth]);
+        char *at = graph_line(g, t, t->depth);
+        at = put_call(PUT(at, "} (no return: "), &t->open[t->depth]);
         end_line(g, PUT(at, ")\n"));
     }
 }
 
-// Of the innermost call, which ends. `result` NULL: it has none.
-static void close_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
-                       uint64_t cycles, const int32_t *result)
+static inline bool is_call(const struct open_call *c, enum kind kind,
+                           uint32_t what)
 {
-    const struct open_call *c = &t->open[t->depth - 1];
-    bool opened = t->shown == t->depth;
+    return c->kind == kind && (!what || c->what == what);
+}
 
-    t->depth--;
-    if (!opened)
-        show_open(g, t, cpu); // its callers
-    char *at = graph_line(g, t, cpu, &cycles, t->depth++);
-    if (opened)
+static const struct open_call *search_call(struct graph *g,
+                                           struct graph_thread *t,
+                                           enum kind kind, uint32_t what)
+{
+    uint32_t n = t->depth;
+
+    while (n && !is_call(&t->open[n - 1], kind, what))
+        n--;
+    if (!n)
+        return NULL;
+    drop_to(g, t, n);
+    return &t->open[n - 1];
+}
+
+// The innermost open call of this kind, with `what` unless it is 0. Calls
+// within it are dropped. NULL: there is none.
+static inline const struct open_call *find_call(struct graph *g,
+                                                struct graph_thread *t,
+                                                enum kind kind, uint32_t what)
+{
+    const struct open_call *c = t->open + t->depth - 1;
+
+    return t->depth && is_call(c, kind, what) ? c
+                                              : search_call(g, t, kind, what);
+}
+
+// The innermost call ends, which is `c`. `result` NULL: it has none.
+static inline void close_call(struct graph *g, struct graph_thread *t,
+                              const struct open_call *c, uint64_t cycles,
+                              const int32_t *result)
+{
+    uint32_t depth = t->depth - 1;
+    bool leaf = t->shown <= depth;
+
+    t->depth = depth;
+    if (leaf && cycles < g->min_cycles)
+        return;
+    if (leaf)
+        show_open(g, t); // its callers
+    t->shown = depth;
+    char *at = graph_timed_line(g, t, depth, cycles);
+    if (!leaf)
         at = PUT(at, "} ");
-    at = put_call(g, at, c);
-    if (!opened && c->kind == FUNCTION)
+    at = put_call(at, c);
+    if (leaf && c->kind == FUNCTION)
         at = PUT(at, "();");
     if (result)
         at = put_result(at, *result);
     end_line(g, PUT(at, "\n"));
 }
 
-// Closes the innermost open call of this kind, with `what` unless it is 0.
-// `cycles` NULL: the time since it began. False: there is none.
-static bool close_call(struct graph *g, struct graph_thread *t,
-                       const struct trace_event *e, enum kind kind,
-                       uint32_t what, const uint64_t *cycles,
-                       const int32_t *result)
+// The time since it began, without that off the CPU.
+static void close_timed(struct graph *g, struct graph_thread *t,
+                        const struct trace_event *e, enum kind kind,
+                        uint32_t what, const int32_t *result)
 {
-    uint32_t n = t->depth;
+    const struct open_call *c = find_call(g, t, kind, what);
 
-    while (n && (t->open[n - 1].kind != kind ||
-                 (what && t->open[n - 1].what != what)))
-        n--;
-    if (!n)
-        return false;
-    if (n < t->depth)
-        drop_to(g, t, e->cpu, n);
-    const struct open_call *c = &t->open[n - 1];
-    uint64_t took =
-        cycles ? *cycles : e->time - c->time - (t->off_cpu - c->off_cpu);
-    if (took >= g->min_cycles || t->shown == n)
-        close_line(g, t, e->cpu, took, result);
-    set_depth(t, n - 1);
-    return true;
+    if (c)
+        close_call(g, t, c, e->time - c->time - (t->off_cpu - c->off_cpu),
+                   result);
 }
 
 // A return whose call was lost.
 static void close_unknown(struct graph *g, struct graph_thread *t,
-                          const struct trace_event *e, uint32_t function,
-                          uint64_t cycles)
+                          uint32_t function, uint64_t cycles)
 {
     if (cycles < g->min_cycles || !is_visible(g, t))
         return;
-    char *at = PUT(graph_line(g, t, e->cpu, &cycles, t->depth), "} ");
-    at = put_function(g, at, function);
+    char *at = PUT(graph_timed_line(g, t, t->depth, cycles), "} ");
+    const struct calls_name *name = g->function(function);
+    at = put(at, name->name, name->length);
     end_line(g, PUT(at, " (its call is missing)\n"));
 }
 
@@ -204,9 +228,9 @@ static void on_entry(struct graph *g, struct graph_thread *t,
     while (depth && t->open[depth - 1].mark < fields[1])
         depth--;
     if (depth < t->depth)
-        drop_to(g, t, e->cpu, depth);
+        drop_to(g, t, depth);
     g->calls++;
-    open_call(g, t, e, FUNCTION, fields[0], fields[1]);
+    open_call(g, t, e, FUNCTION, fields[0], fields[1], g->function(fields[0]));
 }
 
 static void on_exit_of(struct graph *g, struct graph_thread *t,
@@ -218,18 +242,20 @@ static void on_exit_of(struct graph *g, struct graph_thread *t,
         return;
     memcpy(fields, e->fields, sizeof(fields));
     uint64_t cycles = (uint64_t)fields[2] << 32 | fields[1];
-    if (!close_call(g, t, e, FUNCTION, fields[0], &cycles, NULL))
-        close_unknown(g, t, e, fields[0], cycles);
+    const struct open_call *c = find_call(g, t, FUNCTION, fields[0]);
+    if (c)
+        close_call(g, t, c, cycles, NULL);
+    else
+        close_unknown(g, t, fields[0], cycles);
 }
 
 // --- other events -----------------------------------------------------------
 
 // A line between the calls.
-static char *note(struct graph *g, struct graph_thread *t,
-                  const struct trace_event *e)
+static char *note(struct graph *g, struct graph_thread *t)
 {
-    settle(g, t, e->cpu);
-    return graph_line(g, t, e->cpu, NULL, t->depth);
+    settle(g, t);
+    return graph_line(g, t, t->depth);
 }
 
 static const char *why_left(uint8_t state)
@@ -246,13 +272,13 @@ static void put_switch(struct graph *g, const struct trace_event *e,
 {
     char *at = graph_other_line(g, e->cpu);
 
-    at = put_text(PUT(at, "---- "), g->thread(g->arg, s->prev));
+    at = put_text(PUT(at, "---- "), g->thread(s->prev));
     if (s->prev)
         at = put_text(PUT(at, " "), why_left(s->state));
-    at = put_text(PUT(at, " -> "), g->thread(g->arg, s->next));
+    at = put_text(PUT(at, " -> "), g->thread(s->next));
     if (s->next && next->left && e->time > next->left)
-        at = put_duration(PUT(at, ", which was away for "), 0,
-                          graph_ns(g, e->time - next->left));
+        at = put_duration(g, PUT(at, ", which was away for "),
+                          e->time - next->left);
     end_line(g, PUT(at, " ----\n"));
 }
 
@@ -266,7 +292,8 @@ static void on_switch(struct graph *g, const struct trace_event *e)
     struct graph_thread *next = find_thread(g, s.next, e->cpu);
     if (!prev || !next)
         return;
-    settle(g, prev, e->cpu);
+    prev->cpu = next->cpu = e->cpu;
+    settle(g, prev);
     if (is_visible(g, prev) && is_visible(g, next))
         put_switch(g, e, &s, next);
     if (next->left && e->time > next->left)
@@ -283,7 +310,7 @@ static void on_result(struct graph *g, struct graph_thread *t,
 {
     int32_t result = (int32_t)word;
 
-    close_call(g, t, e, kind, 0, NULL, &result);
+    close_timed(g, t, e, kind, 0, &result);
 }
 
 // Each page fault has events of its own, between which it is a call: so its
@@ -296,7 +323,7 @@ static bool is_page_fault(const struct trace_event *e)
     return trace_fields(e, &x, sizeof(x)) && x.vector == PAGE_FAULT_VECTOR;
 }
 
-// Calls that begin and end: true if the event is one of them.
+// Calls that begin and end, but functions: true if the event is one of them.
 static bool on_nested(struct graph *g, struct graph_thread *t,
                       const struct trace_event *e)
 {
@@ -304,27 +331,21 @@ static bool on_nested(struct graph *g, struct graph_thread *t,
 
     memcpy(f, e->fields, sizeof(f));
     switch (e->type) {
-    case TRACE_R_ENTRY:
-        on_entry(g, t, e);
-        return true;
-    case TRACE_R_EXIT:
-        on_exit_of(g, t, e);
-        return true;
     case TRACE_syscall_enter: // from user mode: nothing is open
-        drop_to(g, t, e->cpu, 0);
-        open_call(g, t, e, CALL, f[0], NO_MARK);
+        drop_to(g, t, 0);
+        open_call(g, t, e, CALL, f[0], NO_MARK, NULL);
         return true;
     case TRACE_syscall_exit:
         on_result(g, t, e, CALL, f[1]);
         return true;
     case TRACE_irq_enter:
-        open_call(g, t, e, INTERRUPT, f[0], NO_MARK);
+        open_call(g, t, e, INTERRUPT, f[0], NO_MARK, NULL);
         return true;
     case TRACE_irq_exit:
-        close_call(g, t, e, INTERRUPT, f[0], NULL, NULL);
+        close_timed(g, t, e, INTERRUPT, f[0], NULL);
         return true;
     case TRACE_page_fault:
-        open_call(g, t, e, FAULT, f[0], NO_MARK);
+        open_call(g, t, e, FAULT, f[0], NO_MARK, NULL);
         return true;
     case TRACE_page_fault_end:
         on_result(g, t, e, FAULT, f[0]);
@@ -346,19 +367,19 @@ static void on_note(struct graph *g, struct graph_thread *t,
     char *at;
     switch (e->type) {
     case TRACE_sched_wake:
-        at = PUT(note(g, t, e), "-- wakes ");
-        at = put_text(at, g->thread(g->arg, f[0]));
+        at = PUT(note(g, t), "-- wakes ");
+        at = put_text(at, g->thread(f[0]));
         at += sprintf(at, ", for CPU %" PRIu32 " --\n", f[1]);
         break;
     case TRACE_task_fork:
-        at = note(g, t, e);
+        at = note(g, t);
         at += sprintf(at, "-- forks task %" PRIu32 " --\n", f[1]);
         break;
     case TRACE_task_exec:
-        at = PUT(note(g, t, e), "-- executes a new program --\n");
+        at = PUT(note(g, t), "-- executes a new program --\n");
         break;
     case TRACE_task_exit:
-        at = note(g, t, e);
+        at = note(g, t);
         if (f[1] & 0x7f)
             at += sprintf(at,
                           "-- task %" PRIu32 " ends by signal %" PRIu32 " --\n",
@@ -371,7 +392,7 @@ static void on_note(struct graph *g, struct graph_thread *t,
     case TRACE_trap_exception:
         if (is_page_fault(e))
             return;
-        at = note(g, t, e);
+        at = note(g, t);
         at += sprintf(at, "-- exception %" PRIu32 " at %#" PRIx32 " --\n", f[0],
                       f[1]);
         break;
@@ -392,7 +413,7 @@ static void on_lost(struct graph *g, const struct trace_event *e)
     for (struct graph_thread *t = g->threads; t; t = t->next) {
         if (t->cpu != e->cpu)
             continue;
-        settle(g, t, e->cpu);
+        settle(g, t);
         t->depth = t->shown = 0;
         t->left = 0;
     }
@@ -413,7 +434,11 @@ void graph_event(struct graph *g, const struct trace_event *e)
     if (!t)
         return;
     t->cpu = e->cpu;
-    if (e->type == TRACE_R_LOST)
+    if (e->type == TRACE_R_EXIT)
+        on_exit_of(g, t, e);
+    else if (e->type == TRACE_R_ENTRY)
+        on_entry(g, t, e);
+    else if (e->type == TRACE_R_LOST)
         on_lost(g, e);
     else if (!on_nested(g, t, e))
         on_note(g, t, e);
@@ -429,7 +454,7 @@ void graph_finish(struct graph *g)
 {
     while (g->threads) {
         struct graph_thread *t = g->threads;
-        settle(g, t, t->cpu);
+        settle(g, t);
         g->threads = t->next;
         free(t);
     }

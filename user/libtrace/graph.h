@@ -18,13 +18,12 @@ struct graph_thread;
 
 struct graph {
     FILE *out;
-    uint64_t tsc_hz;
+    double cycle_ns;     // of the TSC
     uint64_t min_cycles; // calls that took less are left out
     // Names, never NULL: of the function with this entry address; of a thread,
     // at most 31 bytes, valid until the next call.
-    const struct calls_name *(*function)(void *arg, uint32_t address);
-    const char *(*thread)(void *arg, uint32_t thread);
-    void *arg;
+    const struct calls_name *(*function)(uint32_t address);
+    const char *(*thread)(uint32_t thread);
     uint64_t calls;               // entries so far
     bool no_memory;               // some calls are missing for want of memory
     struct graph_thread *threads; // the graph's, as is the rest

@@ -4,34 +4,40 @@
 
 #include <inttypes.h>
 
-#define DURATION_WIDTH 9u
-#define BLANKS 12u
+#define DURATION_WIDTH 9u // up to 9999.9ms, 999999.9s
 #define LINE_MAX (2 * DEPTH_MAX + 1024)
 
-uint64_t graph_ns(const struct graph *g, uint64_t cycles)
+// Writes it so that it ends before `end`. Returns its first character.
+static char *duration_before(const struct graph *g, char *end, uint64_t cycles)
 {
-    return g->tsc_hz
-               ? (uint64_t)((long double)cycles * 1e9L / (long double)g->tsc_hz)
-               : 0;
+    uint64_t ns = (uint64_t)(int64_t)((double)(int64_t)cycles * g->cycle_ns);
+    uint32_t tenths;
+
+    *--end = 's';
+    if (ns < 10000) {
+        *--end = 'n';
+        return put_decimal_before(end, (uint32_t)ns);
+    }
+    if (ns < 10000000) {
+        *--end = 'u';
+        tenths = (uint32_t)ns / 100;
+    } else if (ns < 10000000000) {
+        *--end = 'm';
+        tenths = (uint32_t)(ns / 100000);
+    } else {
+        tenths = (uint32_t)(ns / 100000000); // 13 years
+    }
+    *--end = (char)('0' + tenths % 10);
+    *--end = '.';
+    return put_decimal_before(end, tenths / 10);
 }
 
-char *put_duration(char *at, uint32_t width, uint64_t ns)
+char *put_duration(const struct graph *g, char *at, uint64_t cycles)
 {
-    char field[NUMBER_SIZE + 8], *end = field + NUMBER_SIZE, *first = end;
+    char field[NUMBER_SIZE], *end = field + sizeof(field);
+    char *first = duration_before(g, end, cycles);
 
-    memset(end - BLANKS, ' ', BLANKS);
-    *--first = 's';
-    *--first = ns < 10000 ? 'n' : ns < 10000000 ? 'u' : 'm';
-    if (ns >= 10000) {
-        uint64_t tenths = ns < 10000000 ? (uint32_t)ns / 100 : ns / 100000;
-        ns = tenths / 10;
-        *--first = (char)('0' + (tenths - ns * 10));
-        *--first = '.';
-    }
-    first = put_decimal_before(first, ns);
-    if (first > end - width)
-        first = end - width;
-    return put(at, first, (uint32_t)(end - first));
+    return (char *)memcpy(at, first, (size_t)(end - first)) + (end - first);
 }
 
 char *put_result(char *at, int32_t result)
@@ -56,25 +62,12 @@ static char *put_hex(char *at, uint32_t value)
     return at;
 }
 
-char *put_function(const struct graph *g, char *at, uint32_t address)
+char *put_other_call(char *at, const struct open_call *c)
 {
-    const struct calls_name *n = g->function(g->arg, address);
-
-    return put(at, n->name, n->length);
-}
-
-char *put_call(const struct graph *g, char *at, const struct open_call *c)
-{
-    switch (c->kind) {
-    case FUNCTION:
-        return put_function(g, at, c->what);
-    case INTERRUPT:
+    if (c->kind == INTERRUPT)
         return PUT(put_decimal(PUT(at, "[interrupt "), c->what), "]");
-    case FAULT:
+    if (c->kind == FAULT)
         return PUT(put_hex(PUT(at, "[page fault at "), c->what), "]");
-    case CALL:
-        break;
-    }
     return PUT(put_text(PUT(at, "[system call "), trace_call_name(c->what)),
                "]");
 }
@@ -93,29 +86,41 @@ static char *new_line(struct graph *g)
     return g->text + g->length;
 }
 
-static void make_begin(struct graph *g, struct graph_thread *t, uint32_t cpu)
+static void make_begin(struct graph *g, struct graph_thread *t)
 {
-    t->begin_cpu = cpu;
-    t->begin_length = (uint32_t)snprintf(t->begin, sizeof(t->begin),
-                                         "%3" PRIu32 "  %-16.31s ", cpu,
-                                         g->thread(g->arg, t->thread));
+    int n = snprintf(t->begin, sizeof(t->begin), "%3" PRIu32 "  %-16.31s ",
+                     t->cpu, g->thread(t->thread));
+
+    memset(t->begin + n, ' ', sizeof(t->begin) - (size_t)n);
+    t->begin_cpu = t->cpu;
+    t->begin_length = (uint32_t)n + DURATION_WIDTH;
 }
 
-char *graph_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
-                 const uint64_t *cycles, uint32_t depth)
+static inline char *begin_line(struct graph *g, struct graph_thread *t,
+                               uint32_t depth)
 {
-    uint32_t indent = 2 + 2 * depth;
+    if (!t->begin_length || t->begin_cpu != t->cpu)
+        make_begin(g, t);
+    uint32_t length = t->begin_length + 2 + 2 * depth;
+    char *line = new_line(g);
+    put(line, t->begin, length < BEGIN_MAX ? length : BEGIN_MAX);
+    if (length > BEGIN_MAX)
+        memset(line + BEGIN_MAX, ' ', length - BEGIN_MAX);
+    return line + length;
+}
 
-    if (!t->begin_length || t->begin_cpu != cpu)
-        make_begin(g, t, cpu);
-    char *at = put(new_line(g), t->begin, t->begin_length);
-    if (cycles)
-        at = put_duration(at, DURATION_WIDTH, graph_ns(g, *cycles));
-    else
-        indent += DURATION_WIDTH;
-    for (uint32_t i = 0; i < indent; i += 8)
-        memset(at + i, ' ', 8);
-    return at + indent;
+char *graph_line(struct graph *g, struct graph_thread *t, uint32_t depth)
+{
+    return begin_line(g, t, depth);
+}
+
+char *graph_timed_line(struct graph *g, struct graph_thread *t, uint32_t depth,
+                       uint64_t cycles)
+{
+    char *at = begin_line(g, t, depth);
+
+    duration_before(g, at - 2 * depth - 2, cycles);
+    return at;
 }
 
 char *graph_other_line(struct graph *g, uint32_t cpu)

@@ -9,14 +9,16 @@
 #include <string.h>
 
 #define DEPTH_MAX 512u
+#define BEGIN_MAX 96u
 
 enum kind { FUNCTION, INTERRUPT, FAULT, CALL };
 
 struct open_call {
     enum kind kind;
-    uint32_t what;          // entry address, vector, faulting address, number
-    uint32_t mark;          // struct trace_entry
-    uint64_t time, off_cpu; // when it began
+    uint32_t what; // entry address, vector, faulting address, number
+    uint32_t mark; // struct trace_entry
+    const struct calls_name *name; // of a function
+    uint64_t time, off_cpu;        // when it began
 };
 
 // A thread; for those with number 0 (idle ones), of each CPU.
@@ -26,18 +28,24 @@ struct graph_thread {
     uint64_t off_cpu;      // cycles
     uint32_t depth, shown; // calls that are open; of which a line has begun
     struct graph_thread *next;
-    // The begin of its lines, on CPU `begin_cpu`; 0 bytes: it is to be made.
+    // The begin of its lines, on CPU `begin_cpu`, up to the end of a duration:
+    // 0 bytes: it is to be made. Behind it are blanks.
     uint32_t begin_cpu, begin_length;
-    char begin[48];
+    char begin[BEGIN_MAX];
     struct open_call open[DEPTH_MAX];
 };
 
-// Copies up to 7 bytes more than `length`.
+// Copies 16 bytes at least, and up to 7 more than `length`.
 static inline char *put(char *at, const char *text, uint32_t length)
 {
-    for (uint32_t i = 0; i < length; i += 8)
-        memcpy(at + i, text + i, 8);
-    return at + length;
+    char *end = at + length;
+
+    memcpy(at, text, 16);
+    for (at += 16, text += 16; end - at > 8; at += 16, text += 16)
+        memcpy(at, text, 16);
+    if (at < end)
+        memcpy(at, text, 8);
+    return end;
 }
 
 static inline char *put_text(char *at, const char *text)
@@ -53,15 +61,19 @@ static inline void end_line(struct graph *g, const char *at)
     g->length = (uint32_t)(at - g->text);
 }
 
-uint64_t graph_ns(const struct graph *g, uint64_t cycles);
-// With blanks before it, if it is shorter than `width`.
-char *put_duration(char *at, uint32_t width, uint64_t ns);
+char *put_duration(const struct graph *g, char *at, uint64_t cycles);
 char *put_result(char *at, int32_t result);
-char *put_function(const struct graph *g, char *at, uint32_t address);
-char *put_call(const struct graph *g, char *at, const struct open_call *c);
+char *put_other_call(char *at, const struct open_call *c); // no function's
 
-// Begins a line with room for all of it. `cycles` NULL: it has no duration.
-char *graph_line(struct graph *g, struct graph_thread *t, uint32_t cpu,
-                 const uint64_t *cycles, uint32_t depth);
+static inline char *put_call(char *at, const struct open_call *c)
+{
+    return c->kind == FUNCTION ? put(at, c->name->name, c->name->length)
+                               : put_other_call(at, c);
+}
+
+// Begins a line with room for all of it, without a duration.
+char *graph_line(struct graph *g, struct graph_thread *t, uint32_t depth);
+char *graph_timed_line(struct graph *g, struct graph_thread *t, uint32_t depth,
+                       uint64_t cycles);
 // One that is no thread's.
 char *graph_other_line(struct graph *g, uint32_t cpu);

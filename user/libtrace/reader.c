@@ -56,31 +56,18 @@ static const char *check_time(struct trace_reader_cpu *c, const uint8_t *p,
     return NULL;
 }
 
-// Of an event, the only kind of record of which there are many.
-static inline const char *check_event(struct trace_reader *r,
-                                      struct trace_reader_cpu *c,
-                                      const uint8_t *p, uint32_t head)
+// Why an event's time is refused.
+static const char *bad_time(const struct trace_reader_cpu *c)
 {
-    if (!c->known)
-        return "an event has no time";
-    if (TRACE_HEAD_TIME(head) < c->last_low)
-        return "time runs backwards";
-    c->last_low = TRACE_HEAD_TIME(head);
-    if (r->entry && TRACE_HEAD_TYPE(head) == TRACE_R_ENTRY &&
-        TRACE_HEAD_WORDS(head) > 1)
-        r->entry(r->arg, word_at(p + 4));
-    r->events++;
-    return NULL;
+    return c->known ? "time runs backwards" : "an event has no time";
 }
 
-static const char *check_record(struct trace_reader *r,
-                                struct trace_reader_cpu *c, const uint8_t *p,
-                                uint32_t head)
+static const char *check_special(struct trace_reader *r,
+                                 struct trace_reader_cpu *c, const uint8_t *p,
+                                 uint32_t head)
 {
     uint32_t type = TRACE_HEAD_TYPE(head), size = TRACE_HEAD_WORDS(head) * 4;
 
-    if (!is_special(type))
-        return check_event(r, c, p, head);
     if (type == TRACE_R_PAD)
         return NULL;
     if (type == TRACE_R_TIME)
@@ -111,38 +98,60 @@ static const char *hold(struct trace_reader_cpu *c, const uint8_t *more,
     }
     if (c->memory != memory)
         free(memory);
-    c->at = c->memory;
+    c->at = c->behind = c->memory;
+    c->is_next = false;
     c->end = c->memory ? c->memory + rest + size : NULL;
     if (!c->memory)
         c->room = 0;
     return c->memory || !(rest + size) ? NULL : no_memory;
 }
 
-// Takes the records up to the first one that makes no sense.
+// Checks the records up to the first one that makes no sense, which is *end.
+static const char *check_records(struct trace_reader *r,
+                                 struct trace_reader_cpu *c, const uint8_t *p,
+                                 const uint8_t **end)
+{
+    const char *problem = NULL;
+    uint32_t events = 0;
+
+    for (uint32_t bytes; *end - p >= 4; p += bytes) {
+        uint32_t head = word_at(p), type = TRACE_HEAD_TYPE(head);
+        uint32_t low = TRACE_HEAD_TIME(head);
+        bytes = TRACE_HEAD_WORDS(head) * 4;
+        if (bytes - 1 >= (size_t)(*end - p))
+            problem = bytes ? "a record is cut off" : "a record is empty";
+        else if (is_special(type))
+            problem = check_special(r, c, p, head);
+        else if (low < c->last_low || !c->known)
+            problem = bad_time(c);
+        if (problem)
+            break;
+        if (is_special(type))
+            continue;
+        c->last_low = low;
+        if (type == TRACE_R_ENTRY && r->entry && bytes > 4)
+            r->entry(r->arg, word_at(p + 4));
+        events++;
+    }
+    *end = p;
+    r->events += events;
+    return problem;
+}
+
 static const char *take_records(struct trace_reader *r,
                                 struct trace_reader_cpu *c, const uint8_t *p,
                                 size_t size)
 {
-    const char *problem = NULL;
-    size_t done = 0;
+    const uint8_t *end = p + size;
+    const char *problem = check_records(r, c, p, &end);
 
-    for (size_t n; size - done >= 4 && !problem; done += problem ? 0 : n) {
-        uint32_t head = word_at(p + done);
-        n = TRACE_HEAD_WORDS(head) * 4;
-        if (n == 0)
-            problem = "a record is empty";
-        else if (n > size - done)
-            problem = "a record is cut off";
-        else
-            problem = check_record(r, c, p + done, head);
-    }
     c->last = c->epoch | c->last_low;
     if (c->at != c->end) {
-        const char *no_room = hold(c, p, done);
+        const char *no_room = hold(c, p, (size_t)(end - p));
         return problem ? problem : no_room;
     }
-    c->at = p;
-    c->end = p + done;
+    c->at = c->behind = p;
+    c->end = end;
     return problem;
 }
 
@@ -173,70 +182,102 @@ static const char *take_tasks(struct trace_reader *r, const uint8_t *p,
 
 // --- events in the order of time --------------------------------------------
 
-static inline void decode_event(const struct trace_reader *r,
-                                struct trace_reader_cpu *c,
-                                const uint8_t *fields, uint32_t size,
-                                uint32_t head)
+// Bytes that the fields have, by type.
+#define BYTES(type) (sizeof(type) < 8 ? 8 : sizeof(type))
+#define POINT(group, name, fields, when) \
+    [TRACE_##group##_##name] = BYTES(struct trace_##group##_##name),
+static const uint8_t field_bytes[TRACE_HEAD_TYPE(UINT32_MAX) + 1] = {
+#include <strobe/points.def>
+    [TRACE_R_LOST] = 8,
+    [TRACE_R_ENTRY] = sizeof(struct trace_entry) - 4,
+    [TRACE_R_EXIT] = sizeof(struct trace_return) - 4,
+    [TRACE_R_CALL] = sizeof(struct trace_call) - 4,
+};
+#undef POINT
+#undef BYTES
+
+// The fields that the record does not have are 0.
+static void pad_fields(struct trace_reader_cpu *c)
+{
+    struct trace_event *e = &c->next;
+    uint32_t bytes = e->size < TRACE_FIELDS_MAX ? e->size : TRACE_FIELDS_MAX;
+
+    memcpy(c->padded, e->fields, bytes);
+    memset(c->padded + bytes, 0, TRACE_FIELDS_MAX - bytes);
+    e->fields = c->padded;
+}
+
+// What is to be known of a switch and a call beyond the record.
+_Static_assert(TRACE_sched_switch == 0, "decode_next() compares once");
+static void complete_event(struct trace_reader_cpu *c)
 {
     struct trace_event *e = &c->next;
     struct trace_sched_switch change;
 
-    e->time = c->next_epoch | TRACE_HEAD_TIME(head);
-    e->partial = e->time < r->partial_until;
-    e->thread = c->thread;
-    e->type = TRACE_HEAD_TYPE(head);
-    // All that the event before did not have is 0.
-    for (uint32_t i = size; i < e->size && i < sizeof(e->fields); i += 4)
-        memset(e->fields + i, 0, 4);
-    e->size = size;
-    for (uint32_t i = 0; i < size && i < sizeof(e->fields); i += 4)
-        memcpy(e->fields + i, fields + i, 4); // of the few words that there are
     if (e->type == TRACE_sched_switch &&
         trace_fields(e, &change, sizeof(change))) {
         e->thread = change.prev; // a TIME record here has the next one
         c->thread = change.next;
     }
-    if (e->type == TRACE_R_CALL && size >= 4) {
-        uint32_t function = word_at(fields) - TRACE_CALL_OFFSET;
-        memcpy(e->fields, &function, sizeof(function));
+    if (e->type == TRACE_R_CALL && e->size >= 4) {
+        pad_fields(c);
+        uint32_t function = word_at(e->fields) - TRACE_CALL_OFFSET;
+        memcpy(c->padded, &function, sizeof(function));
     }
+}
+
+// Of a record with the time.
+static uint32_t decode_time(struct trace_reader_cpu *c, const uint8_t *p)
+{
+    c->next_epoch = epoch_of(time_at(p));
+    c->thread = word_at(p + offsetof(struct trace_time, thread));
+    return sizeof(struct trace_time);
 }
 
 // Decodes the CPU's next event, if one is held. The records are checked.
-static void decode_next(const struct trace_reader *r,
-                        struct trace_reader_cpu *c)
+static inline void decode_next(const struct trace_reader *r,
+                               struct trace_reader_cpu *c)
 {
-    while (c->at < c->end) {
-        const uint8_t *p = c->at, *fields = p + 4;
-        uint32_t head = word_at(p), size = TRACE_HEAD_WORDS(head) * 4;
-        uint32_t type = TRACE_HEAD_TYPE(head);
-        c->at += size;
-        if (is_special(type)) {
-            if (type == TRACE_R_PAD)
-                continue;
-            c->next_epoch = epoch_of(time_at(p));
-            c->thread = word_at(p + offsetof(struct trace_time, thread));
-            if (type == TRACE_R_TIME)
-                continue;
-            fields = p + sizeof(struct trace_time);
-        }
-        decode_event(r, c, fields, (uint32_t)(p + size - fields), head);
-        c->is_next = true;
-        return;
-    }
-    c->is_next = false;
+    struct trace_event *e = &c->next;
+    uint32_t head, type, before;
+    const uint8_t *p;
+
+    do {
+        c->at = p = c->behind;
+        c->is_next = p < c->end;
+        if (!c->is_next)
+            return;
+        head = word_at(p);
+        type = TRACE_HEAD_TYPE(head);
+        before = 4;
+        if (is_special(type) && type != TRACE_R_PAD)
+            before = decode_time(c, p);
+        c->behind = p + TRACE_HEAD_WORDS(head) * 4;
+    } while (type == TRACE_R_PAD || type == TRACE_R_TIME);
+    e->fields = p + before;
+    e->size = (uint32_t)(c->behind - e->fields);
+    e->time = c->next_epoch | TRACE_HEAD_TIME(head);
+    e->partial = e->time < r->partial_until;
+    e->thread = c->thread;
+    e->type = type;
+    if (e->size < field_bytes[type])
+        pad_fields(c);
+    if (type - 1 >= TRACE_R_CALL - 1) // or sched/switch: unsigned
+        complete_event(c);
 }
 
 // The CPU with the earliest event, of several the first CPU; NULL: none is
-// held. It has all events before *until.
+// held. It has all events before *until. A CPU whose next event is not decoded
+// comes first.
 static struct trace_reader_cpu *earliest(struct trace_reader *r,
                                          uint64_t *until)
 {
     struct trace_reader_cpu *first = NULL, *second = NULL;
 
+    *until = 0;
     for (struct trace_reader_cpu *c = r->cpu; c < r->cpu + r->cpus; c++) {
-        if (!c->is_next)
-            decode_next(r, c);
+        if (!c->is_next && c->at < c->end)
+            return c;
         if (!c->is_next)
             continue;
         if (!first || c->next.time < first->next.time) {
@@ -255,11 +296,13 @@ static void deliver(struct trace_reader *r, uint64_t until)
     struct trace_reader_cpu *c;
     uint64_t other;
 
-    while ((c = earliest(r, &other)) && c->next.time < until) {
+    while ((c = earliest(r, &other)) &&
+           !(c->is_next && c->next.time >= until)) {
         if (other > until)
             other = until;
         do {
-            r->event(r->arg, &c->next);
+            if (c->is_next)
+                r->event(r->arg, &c->next);
             decode_next(r, c);
         } while (c->is_next && c->next.time < other);
     }
@@ -362,7 +405,7 @@ void trace_reader_free(struct trace_reader *r)
 
 bool trace_fields(const struct trace_event *e, void *out, size_t size)
 {
-    if (size > e->size || size > sizeof(e->fields))
+    if (size > e->size)
         return false;
     memcpy(out, e->fields, size);
     return true;

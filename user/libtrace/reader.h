@@ -22,8 +22,10 @@ struct trace_event {
     uint32_t thread; // that ran on the CPU; of a switch: the one that left
     uint32_t type;   // enum trace_number, or TRACE_R_...; LOST included
     uint32_t size;   // of the fields in the record
-    // The rest is 0. Of TRACE_R_CALL `function` is the entry address.
-    uint8_t fields[TRACE_FIELDS_MAX];
+    // Until the callback returns. As many bytes as points.def and
+    // strobe/trace.h have of the type, and 8 at least: 0 where the record has
+    // none. Of TRACE_R_CALL `function` is the entry address.
+    const uint8_t *fields;
     bool partial; // other CPUs' events of that time are not kept: of a flight
 };
 
@@ -34,15 +36,17 @@ struct trace_reader_cpu {
     bool known;        // there was a TIME record
     uint32_t last_low; // of `last`: its part in a record's head
     uint64_t until;    // all before is here
-    // The records behind the next event: during a take they may be the
+    // The records from the next event on: during a take they may be the
     // caller's, and are in `memory` after it.
     const uint8_t *at, *end;
+    const uint8_t *behind; // the next event, from where decoding goes on
     uint8_t *memory;
     size_t room;
     struct trace_event next;
-    bool is_next;
-    uint64_t next_epoch; // of the records up to here
+    bool is_next;        // it is decoded
+    uint64_t next_epoch; // of the records up to `behind`
     uint32_t thread;
+    uint8_t padded[TRACE_FIELDS_MAX]; // fields of `next`
 };
 
 struct trace_reader {
