@@ -25,8 +25,9 @@
 // longer for an interrupt than the period of the highest rates.
 #define RATE_HZ 2048u
 #define STEP_NS (NSEC_PER_SEC / RATE_HZ)
-// The first interrupt, anywhere; a host may stop this machine meanwhile, so a
-// step counts as one however long it took.
+// The first interrupt, anywhere. A host may stop this machine meanwhile, so a
+// step counts as one however long it took; or one CPU, so each step waits until
+// all CPUs have taken an interrupt: NMIs sent before have been delivered then.
 #define STEPS_TO_FIRST 100u
 #define STEPS_TO_ALL 4000u // on all CPUs, once there was one
 #define SPINS_OF_EVENTS 100u
@@ -77,6 +78,7 @@ static void wait_a_step(const struct sample_source *s)
         cpu_relax();
     if (!s->counts)
         thread_sleep_until(clock_now_ns() + STEP_NS, WAIT_UNINTERRUPTIBLE);
+    smp_quiesce_others();
 }
 
 static const char *await_interrupts(const struct sample_source *s, u32 vector,

@@ -157,7 +157,7 @@ static void sample_with_interrupts_off(const char *source, bool seen)
     struct sprofile_info i;
     struct stream *s;
     strlcpy(o.source, source, sizeof(o.source));
-    if (!expect_begun(session_begin(&kernel_task, &o, &readers, &s)))
+    if (!expect_begun_by(source, session_begin(&kernel_task, &o, &readers, &s)))
         return;
     do {
         u32 flags = irq_save();
