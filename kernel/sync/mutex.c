@@ -14,12 +14,15 @@
 // with a jump to them.
 #define CALLER ((u32)__builtin_return_address(0))
 
+// In `next`: this hold is measured. The other bits are the heir's address.
+#define MEASURED 1u
+
 void mutex_init(struct mutex *m, const char *name)
 {
     m->class = lock_class_known(name, LOCK_MUTEX);
     m->owner = m->class ? NULL : MUTEX_NEW;
     m->caller = 0;
-    m->measured = false;
+    m->next = 0;
     waitq_init(&m->queue, name);
 }
 
@@ -36,8 +39,43 @@ static ALWAYS_INLINE struct thread *take_from(struct mutex *m,
                                               struct thread *owner)
 {
     __atomic_compare_exchange_n(&m->owner, &owner, current, false,
-                                __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+                                __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE);
     return owner;
+}
+
+static struct thread *heir(u32 next)
+{
+    return (struct thread *)(next & ~MEASURED);
+}
+
+// Becomes the heir if there is none.
+static bool claim(struct mutex *m)
+{
+    u32 next = READ_ONCE(m->next);
+    while (!heir(next))
+        if (__atomic_compare_exchange_n(&m->next, &next, next | (u32)current,
+                                        false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED))
+            return true;
+    return false;
+}
+
+// Taken, or handed over by its owner.
+static bool taken(struct mutex *m)
+{
+    struct thread *owner = take_from(m, NULL);
+    return !owner || owner == current;
+}
+
+// A waiter that was woken and finds the mutex taken again becomes the heir, and
+// tries again: an owner that it still finds then sees the heir, or releases the
+// mutex and wakes a waiter, and then the next owner sees it.
+static bool taken_or_claimed(struct mutex *m, bool *woken)
+{
+    if (taken(m) || (*woken && claim(m) && taken(m)))
+        return true;
+    *woken = true;
+    return false;
 }
 
 static void wait(struct mutex *m, u32 caller)
@@ -47,8 +85,11 @@ static void wait(struct mutex *m, u32 caller)
     if (owned(m))
         panic("mutex %s: taken again at %08x by its owner, taken at %08x",
               m->queue.name, linked_address(caller), linked_address(m->caller));
-    wait_event(&m->queue, !take_from(m, NULL), WAIT_UNINTERRUPTIBLE,
+    bool woken = false;
+    wait_event(&m->queue, taken_or_claimed(m, &woken), WAIT_UNINTERRUPTIBLE,
                WAIT_FOREVER);
+    if (heir(READ_ONCE(m->next)) == current) // it was free when it was claimed
+        __atomic_fetch_and(&m->next, MEASURED, __ATOMIC_RELAXED);
     u64 cycles = rdtsc() - began;
     lock_class_waited(m->class, cycles);
     TRACE(lock_contended, .lock = (u32)m, .caller = linked_address(caller),
@@ -58,8 +99,8 @@ static void wait(struct mutex *m, u32 caller)
 static NOINLINE void measure(struct mutex *m)
 {
     lock_class_overflowed(m->class);
-    m->measured = true;
     m->since = rdtsc();
+    __atomic_fetch_or(&m->next, MEASURED, __ATOMIC_RELAXED);
 }
 
 // Slow path: the mutex was not free, or was never taken before.
@@ -107,19 +148,36 @@ static ALWAYS_INLINE void give(struct mutex *m)
         waitq_wake_one(&m->queue);
 }
 
-static NOINLINE void unlock_measured(struct mutex *m)
+// The heir leaves the queue with its lock held, so it stays until it is woken.
+// The store is a full barrier, as in `give`.
+static void hand_over(struct mutex *m, struct thread *to)
 {
-    m->measured = false;
-    lock_class_held(m->class, rdtsc() - m->since);
-    give(m);
+    lockdep_release(m, LOCKDEP_MUTEX);
+    u32 flags = spin_lock_irq(&m->queue.lock);
+    wakes_count(&m->queue.wakes);
+    __atomic_store_n(&m->owner, to, __ATOMIC_SEQ_CST);
+    thread_wake(to);
+    spin_unlock_irq(&m->queue.lock, flags);
+}
+
+// This hold is measured, or there is an heir.
+static NOINLINE void unlock_slowly(struct mutex *m)
+{
+    u32 next = __atomic_exchange_n(&m->next, 0, __ATOMIC_SEQ_CST);
+    if (next & MEASURED)
+        lock_class_held(m->class, rdtsc() - m->since);
+    if (heir(next))
+        hand_over(m, heir(next));
+    else
+        give(m);
 }
 
 void mutex_unlock(struct mutex *m)
 {
     if (unlikely(!owned(m)))
         misused(m);
-    if (unlikely(m->measured))
-        unlock_measured(m);
+    if (unlikely(READ_ONCE(m->next)))
+        unlock_slowly(m);
     else
         give(m);
 }

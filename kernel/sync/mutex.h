@@ -1,4 +1,7 @@
 // Sleeping locks with an owner. Not recursive; never in interrupt context.
+//
+// A free mutex is taken by who comes first. A waiter that was woken and found
+// it taken again becomes the heir: the next unlock hands the mutex over to it.
 #pragma once
 
 #include "kernel/sync/waitq.h"
@@ -10,7 +13,7 @@ struct mutex {
     struct thread *owner;
     u32 caller;
     u32 class; // lock_class.h
-    bool measured;
+    u32 next;  // the heir, and whether this hold is measured; atomic
     u64 since; // TSC, when this hold is measured
     struct waitq queue;
 };

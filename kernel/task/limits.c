@@ -125,7 +125,5 @@ int limits_check_threads(u32 share)
     u32 most = MIN(READ_ONCE(t->limits[LIMIT_NPROC].soft), share);
     if (!uid || thread_count() < most)
         return 0;
-    struct user_statistics f;
-    return users_next(uid, &f) && f.uid == uid && f.threads >= most ? -EAGAIN
-                                                                    : 0;
+    return payer_threads(t) < most ? 0 : -EAGAIN;
 }

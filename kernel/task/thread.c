@@ -75,6 +75,7 @@ void thread_attach(struct thread *t, u32 tid)
     if (t->is_user)
         t->share = payer_share(t->task);
     ADD_ONCE(t->task->thread_count, 1);
+    payer_add_threads(t->task, 1);
     ADD_ONCE(t->task->threads_running, 1);
     ADD_ONCE(threads_alive, 1);
 }
@@ -113,6 +114,7 @@ void thread_detach(struct thread *t)
     list_remove(&t->tid_node);
     list_remove(&t->task_node);
     ADD_ONCE(t->task->thread_count, -1u);
+    payer_add_threads(t->task, -1u);
     ADD_ONCE(threads_alive, -1u);
 }
 

@@ -13,6 +13,7 @@
 struct payer {
     struct list node;
     u32 uid, bytes, tasks;
+    u32 threads;    // of these tasks; guarded by tasks_lock
     u64 paid_until; // for interrupts of its timers, in clock_now_ns units
     struct cpu_share share;
 };
@@ -113,6 +114,13 @@ static void leave(struct payer *p)
     drop_if_unused(p);
 }
 
+static void move_threads(struct task *t, struct payer *from, struct payer *to)
+{
+    spin_assert_held(&tasks_lock);
+    ADD_ONCE(from->threads, -t->thread_count);
+    ADD_ONCE(to->threads, t->thread_count);
+}
+
 bool payer_set(struct task *t, u32 uid)
 {
     u32 flags = spin_lock_irq(&payers_lock);
@@ -120,6 +128,8 @@ bool payer_set(struct task *t, u32 uid)
     if (p) {
         p->tasks++;
         t->payer = p;
+        if (t->thread_count)
+            move_threads(t, before, p);
         struct thread *th;
         list_for_each(th, &t->threads, task_node)
             sched_set_share(th, &p->share);
@@ -140,6 +150,22 @@ void payer_leave(struct task *t)
     u32 flags = spin_lock_irq(&payers_lock);
     leave(t->payer);
     spin_unlock_irq(&payers_lock, flags);
+}
+
+void payer_add_threads(const struct task *t, u32 n)
+{
+    spin_assert_held(&tasks_lock);
+    if (t->payer)
+        ADD_ONCE(t->payer->threads, n);
+}
+
+// With the lock the payer stays: another thread may change the task's user.
+u32 payer_threads(const struct task *t)
+{
+    u32 flags = spin_lock_irq(&payers_lock);
+    u32 n = READ_ONCE(t->payer->threads);
+    spin_unlock_irq(&payers_lock, flags);
+    return n;
 }
 
 u64 payer_pay_time(const struct task *t, u64 least, u64 ns)

@@ -1,6 +1,7 @@
-// Resource accounting per user. Tasks, threads and memory are counted on demand
-// by a walk over the tasks: per-user counters would have to follow forks,
-// changes of user and shared memory, and the numbers are rarely needed.
+// Resource accounting per user. Tasks and memory are counted on demand by a
+// walk over the tasks: per-user counters would have to follow shared memory,
+// and the numbers are rarely needed. Threads are counted as they come and go,
+// as each fork of a user that has many asks.
 //
 // Memory for files of a tmpfs, pipes, phones with their calls, file locks and
 // queued signals is charged to the user, unless it is root, because neither the
@@ -47,6 +48,11 @@ bool payer_set(struct task *t, u32 uid);
 struct cpu_share *payer_share(const struct task *t);
 // The task is freed.
 void payer_leave(struct task *t);
+// The task has n threads more (-1u: one less): counts them for its user.
+// tasks_lock held.
+void payer_add_threads(const struct task *t, u32 n);
+// How many threads the task's user has.
+u32 payer_threads(const struct task *t);
 // For time that the kernel spends for the task's user: moves the time until
 // which the user has paid by `ns`, from `least` at the earliest. Returns it.
 // Any context but NMI.

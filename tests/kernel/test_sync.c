@@ -42,6 +42,60 @@ KERNEL_TEST(locks_exclude)
     expect(counter_spin == THREADS * 1000);
 }
 
+// --- a waiter is passed over a few times at most ----------------------------
+
+#define HOLDS 2000 // of each hog, at most
+
+static struct mutex hogged = MUTEX_INIT(hogged, "test");
+static bool waiting, was_served;
+static u32 hogs_there, passed_over;
+
+// Each time that the waiter runs, it finds the mutex taken. All are bound to
+// one CPU, so that each yield lets it run.
+static void hog(void *arg UNUSED)
+{
+    expect(!run_on(current, 0));
+    mutex_lock(&hogged);
+    ADD_ONCE(hogs_there, 1);
+    mutex_unlock(&hogged);
+    for (u32 held = 0; held < HOLDS && !READ_ONCE(was_served);) {
+        mutex_lock(&hogged);
+        held += READ_ONCE(waiting);
+        passed_over += READ_ONCE(waiting);
+        sched_yield();
+        mutex_unlock(&hogged);
+    }
+    report_done();
+}
+
+// How many holds of others there are from when this thread waits.
+static u32 holds_before_waiter(u32 hogs)
+{
+    reset();
+    hogs_there = passed_over = 0;
+    WRITE_ONCE(was_served, false);
+    expect(!run_on(current, 0));
+    for (u32 i = 0; i < hogs; i++)
+        start(hog, NULL);
+    while (READ_ONCE(hogs_there) < hogs)
+        sleep_ms(1);
+    WRITE_ONCE(waiting, true);
+    mutex_lock(&hogged);
+    WRITE_ONCE(waiting, false);
+    WRITE_ONCE(was_served, true);
+    u32 holds = passed_over;
+    mutex_unlock(&hogged);
+    wait_for(hogs);
+    expect(!run_anywhere(current));
+    return holds;
+}
+
+KERNEL_TEST(mutex_waiters_are_served)
+{
+    expect(holds_before_waiter(1) <= 3);
+    expect(holds_before_waiter(8) <= 3 * 8);
+}
+
 // --- no wake-up is lost -----------------------------------------------------
 
 struct ping {
