@@ -1,4 +1,5 @@
 // The output of `profile stat` for events that took turns on the counters.
+// link: user/libstrobe/options.c user/libstrobe/sysinfo_tool.c
 // link: user/libstrobe/core_clock.c user/libprofile/multiplexed.c
 // link: user/libstrobe/messages.c user/libstrobe/kbox.c
 // link: user/libstrobe/sysinfo.c user/libstrobe/session.c
