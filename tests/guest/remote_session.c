@@ -183,7 +183,7 @@ static void failures(void)
     BEGIN(REMOTE_RECORD, "--nonsense");
     serve_to_the_end();
     check(client.state == REMOTE_ENDED && client.end.status == 2);
-    check(strstr(text, "usage: sprofile") && file_bytes == 0);
+    check(strstr(text, "Usage: sprofile") && file_bytes == 0);
     BEGIN(REMOTE_RECORD, "/nonexistent");
     serve_to_the_end();
     check(client.end.status == 127 && strstr(text, "/nonexistent"));
