@@ -161,7 +161,7 @@ static void hand_over(struct mutex *m, struct thread *to)
 }
 
 // This hold is measured, or there is an heir.
-static NOINLINE void unlock_slowly(struct mutex *m)
+static NOINLINE KEEPS_FRAME void unlock_slowly(struct mutex *m)
 {
     u32 next = __atomic_exchange_n(&m->next, 0, __ATOMIC_SEQ_CST);
     if (next & MEASURED)
