@@ -78,7 +78,7 @@ static bool taken_or_claimed(struct mutex *m, bool *woken)
     return false;
 }
 
-static void wait(struct mutex *m, u32 caller)
+static KEEPS_FRAME void wait(struct mutex *m, u32 caller)
 {
     u64 began = rdtsc();
     caller = call_trace_caller(caller);
@@ -150,7 +150,7 @@ static ALWAYS_INLINE void give(struct mutex *m)
 
 // The heir leaves the queue with its lock held, so it stays until it is woken.
 // The store is a full barrier, as in `give`.
-static void hand_over(struct mutex *m, struct thread *to)
+static KEEPS_FRAME void hand_over(struct mutex *m, struct thread *to)
 {
     lockdep_release(m, LOCKDEP_MUTEX);
     u32 flags = spin_lock_irq(&m->queue.lock);
