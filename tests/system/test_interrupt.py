@@ -79,7 +79,7 @@ def test_no_room():
     assert run.status == 0 and left == "1\n1\nbalanced\n", run
     for (name, (_, _, shown)), part in zip(FULL.items(), parts):
         said, content = part.split("\n=\n")
-        assert re.search(rf"^{name}: .*/tmp/f: .*(no room|File too large)", said, re.MULTILINE)
+        assert re.search(rf"^{name}: .*/tmp/f: .*(the disk full|File too large)", said, re.MULTILINE)
         assert "\nstatus 1\n" in said and " records, in /tmp/f" not in said, run
         assert 1000 < int(re.search(r"size (\d+)", said)[1]) <= 3072, run
         assert re.search(shown, content, re.MULTILINE), (name, content)

@@ -224,7 +224,7 @@ def test_record_wrong():
     result = run("record wrong")
     assert result.output.split() == ["2", "2", "1", "2", "1", "1", "127", "7"], result
     for text in ("-o FILE is missing", "which sensors?", "/none/x: No such file",
-                 "--interval 0: not a number of seconds", "/sensors/none: No such file",
+                 "-i '0': not a number of seconds", "/sensors/none: No such file",
                  "/sensors/none: it was not created", "none: no such program"):
         assert text in result.errors, (text, result)
 
